@@ -43,14 +43,19 @@ export interface CommandLines {
   stop(): void;
 }
 
+const YOUNG_LOOKS = 100;
+
 /** Reads the command lines of all processes that begin from now on, again and again. */
 export function watchCommandLines(everyMs = 20): CommandLines {
   const seen = new Set<string>();
   const list = (): string[] => readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   const earlier = new Set(list());
-  const look = (): void => {
-    for (const pid of list()) {
-      if (earlier.has(pid)) continue;
+  let looks = new Map<string, number>();
+  // A process that starts becomes another program at once; later that is rare, so an old one is read every tenth time.
+  const look = (isLast = false): void => {
+    looks = new Map(list().map((pid) => [pid, (looks.get(pid) ?? 0) + 1]));
+    for (const [pid, count] of looks) {
+      if (earlier.has(pid) || (!isLast && count > YOUNG_LOOKS && count % 10 > 0)) continue;
       try {
         seen.add(readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' '));
       } catch {
@@ -58,12 +63,12 @@ export function watchCommandLines(everyMs = 20): CommandLines {
       }
     }
   };
-  const timer = setInterval(look, everyMs);
+  const timer = setInterval(() => look(), everyMs);
   return {
     seen,
     stop() {
       clearInterval(timer);
-      look();
+      look(true);
     },
   };
 }
