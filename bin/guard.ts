@@ -3,6 +3,7 @@ import { CometError, getReason } from '../common/errors.ts';
 import { inspectPrivateFile } from '../common/files.ts';
 import { byteSink } from '../common/log.ts';
 import { builtFile, getHome, homePaths, VERSION } from '../common/paths.ts';
+import { sha256 } from '../common/text.ts';
 import { createRoute, Guard } from '../proxy/guard/index.ts';
 
 process.umask(0o077);
@@ -31,11 +32,11 @@ try {
     socketPath: paths.guardSocket,
     enginePath: builtFile('bin', 'engine.js'),
     version: VERSION,
+    build: sha256(readFileSync(builtFile('bin', 'guard.js'))),
     timings: { holdMs: Number(env['COMET_CC_HOLD_MS'] || 2_000) },
     configure,
     onTrouble: (message) => write(Buffer.from(`comet-cc: ${message}\n`)),
     onOutput: write,
-    onHealthy: () => tell({ type: 'healthy', port: guard.status().port }),
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void guard.stop());
   // A terminal that closes must not take the daemon with it.

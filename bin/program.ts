@@ -98,7 +98,7 @@ async function buildProblem(error: unknown, context: Context): Promise<string> {
   const { guardStatus, otherBuild } = await import('../engine/lifecycle/index.ts');
   const guard = await guardStatus(context.paths.guardSocket).catch(() => null);
   if (guard === null) return '';
-  const difference = otherBuild(guard, Date.now());
+  const difference = otherBuild(guard);
   return difference === '' ? '' : `${difference}; comet-cc restart brings both to one`;
 }
 

@@ -81,7 +81,7 @@ export async function statusReport(context: Context, guard: GuardStatus | null) 
   return {
     running: true,
     pid: guard.pid,
-    version: guard.version,
+    version: engine?.version ?? guard.version,
     proxy: proxyAt(guard.port),
     engine: guard.engine,
     upstream: guard.upstream,
@@ -91,8 +91,8 @@ export async function statusReport(context: Context, guard: GuardStatus | null) 
     tunnels: guard.tunnels,
     /** Set while memory is stopped and sessions still use the port. */
     pass_through: null,
-    /** Why the daemon runs other code than this process, '' when it does not. */
-    other_build: otherBuild(guard, Date.now()),
+    /** Why the daemon needs a restart to run this build, '' when it does not. */
+    other_build: otherBuild(guard),
   };
 }
 

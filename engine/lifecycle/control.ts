@@ -1,15 +1,16 @@
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
 import { builtFile, isPipe, VERSION } from '../../common/paths.ts';
+import { sha256 } from '../../common/text.ts';
 import type { Guard } from '../../proxy/guard/index.ts';
 
 /** The guard's answer over its control socket; one of another build may lack some fields. */
 export type GuardStatus = Omit<Status, Later> & Partial<Pick<Status, Later>>;
-type Later = 'upstream_proxy' | 'upstream_proxy_trouble' | 'pass_through' | 'program';
+type Later = 'build' | 'upstream_proxy' | 'upstream_proxy_trouble' | 'pass_through' | 'program';
 type Status = ReturnType<Guard['status']>;
 
 type GuardRequest =
@@ -151,18 +152,12 @@ export async function portNonce(port: number, token: string, timeoutMs = 2_000):
   }
 }
 
-/** Every build rewrites this file. */
-const BUILT = builtFile('bin', 'comet-cc.js');
-/** Clocks of a file system and of a process differ by less. */
-const APART_MS = 2_000;
-
-/** Why the daemon runs other code than this command, '' when it does not. */
+/** Why the daemon's guard runs other code than the guard of this command, '' when it does not. An engine restarts by itself. */
 export function otherBuild(
-  guard: Pick<GuardStatus, 'version' | 'uptime_ms'>,
-  nowMs: number,
-  own = { version: VERSION, builtAtMs: statSync(BUILT).mtimeMs },
+  guard: Pick<GuardStatus, 'version' | 'build'>,
+  own = { version: VERSION, build: sha256(readFileSync(builtFile('bin', 'guard.js'))) },
 ): string {
+  if (guard.build === own.build) return '';
   if (guard.version !== own.version) return `the daemon is comet-cc ${guard.version}, this command is ${own.version}`;
-  const isOlder = own.builtAtMs <= nowMs && own.builtAtMs > nowMs - guard.uptime_ms + APART_MS;
-  return isOlder ? 'the daemon was started before this comet-cc was built' : '';
+  return 'the daemon holds its port with another build of comet-cc than this command';
 }

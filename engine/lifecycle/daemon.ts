@@ -124,10 +124,10 @@ export async function startDaemon(setup: DaemonSetup): Promise<StartResult> {
   const tooLong = socketTooLong(setup.paths);
   if (tooLong !== null) throw new CometError('config_invalid', `${tooLong.detail}: ${tooLong.fix}`);
   let spawned = await spawnGuard(setup);
-  if (spawned.kind !== 'listening' && (await rivalAnswers(setup.paths))) return settle(false);
+  if (spawned.type !== 'listening' && (await rivalAnswers(setup.paths))) return settle(false);
   // A guard whose home was gone leaves the port once there is one again.
-  if (spawned.kind === 'port_in_use') spawned = await spawnGuard(setup);
-  if (spawned.kind !== 'listening') throw startFailure(setup, spawned);
+  if (spawned.type === 'port_in_use') spawned = await spawnGuard(setup);
+  if (spawned.type !== 'listening') throw startFailure(setup, spawned);
   if (!setup.foreground) return settle(true);
   const { child } = spawned;
   return settle(true, child).catch((error: unknown) => {
@@ -139,7 +139,7 @@ export async function startDaemon(setup: DaemonSetup): Promise<StartResult> {
 /** Starts memory in a guard that only passes sessions through; false where a new guard has to replace it. */
 async function startAgain(setup: DaemonSetup, running: GuardStatus, isGone: boolean): Promise<boolean> {
   const { paths, env, foreground } = setup;
-  if (!foreground && !isGone && otherBuild(running, Date.now()) === '') {
+  if (!foreground && !isGone && otherBuild(running) === '') {
     const reply = await askGuard(paths.guardSocket, { op: 'start', env }, DRAIN_MS);
     if (Object(reply).ok === true) return true;
   }
@@ -197,11 +197,11 @@ async function rivalAnswers(paths: HomePaths): Promise<boolean> {
   return false;
 }
 
-function startFailure(setup: DaemonSetup, spawned: Exclude<Spawned, { kind: 'listening' }>): CometError {
-  if (spawned.kind === 'failed')
+function startFailure(setup: DaemonSetup, spawned: Spawned): CometError {
+  if (spawned.type === 'failed')
     return new CometError('daemon_unhealthy', `the daemon could not start: ${spawned.message}`);
   const port = spawned.port || setup.port;
-  const needsRights = port < 1024 && /EACCES/.test(spawned.message);
+  const needsRights = port < 1024 && /EACCES/.test(spawned.message ?? '');
   const rights = 'needs more rights; choose one above 1023: comet-cc start --port N';
   // The unknown listener is not identified, because that would show it our token.
   const used = 'is used by another program, which is left alone; choose another';
@@ -234,16 +234,12 @@ export function socketTooLong(paths: HomePaths, platform: Platform = PLATFORM) {
   };
 }
 
-type Spawned =
-  | { readonly kind: 'listening'; readonly port: number; readonly child: ChildProcess }
-  | { readonly kind: 'port_in_use'; readonly port: number; readonly message: string }
-  | { readonly kind: 'failed'; readonly message: string };
-
-/** Messages of the guard to its parent. */
-type GuardMessage =
-  | { readonly type: 'listening' | 'healthy'; readonly port: number }
-  | { readonly type: 'port_in_use'; readonly port: number; readonly message?: string }
-  | { readonly type: 'failed'; readonly message: string };
+/** The first message of a guard to its parent. */
+interface Spawned {
+  readonly type: 'listening' | 'port_in_use' | 'failed';
+  readonly port?: number;
+  readonly message?: string;
+}
 
 /** The guard holds little but sockets, and by default V8 collects their garbage only after tens of megabytes. */
 const FLAGS = ['--max-semi-space-size=2', '--optimize-for-size'];
@@ -254,14 +250,14 @@ function guardLogFile(paths: HomePaths): string {
 }
 
 /** Resolves as soon as it is known whether the new guard owns its port. */
-async function spawnGuard(setup: DaemonSetup): Promise<Spawned> {
+async function spawnGuard(setup: DaemonSetup): Promise<Spawned & { readonly child: ChildProcess }> {
   const child = launch(setup);
   const spawned = await firstWord(child, setup);
-  if (setup.foreground && spawned.kind === 'failed') child.kill();
-  if (setup.foreground) return spawned;
+  if (setup.foreground && spawned.type === 'failed') child.kill();
+  if (setup.foreground) return { ...spawned, child };
   if (child.connected) child.disconnect();
   child.unref();
-  return spawned;
+  return { ...spawned, child };
 }
 
 function launch({ paths, env, foreground }: Pick<DaemonSetup, 'paths' | 'env' | 'foreground'>): ChildProcess {
@@ -308,19 +304,14 @@ function firstWord(child: ChildProcess, { paths, startMs, foreground }: DaemonSe
       child.off('exit', onExit);
       resolve(spawned);
     };
-    const fail = (what: string): void => settle({ kind: 'failed', message: `the guard ${what}; ${where}` });
+    const fail = (what: string): void => settle({ type: 'failed', message: `the guard ${what}; ${where}` });
     const onExit = (code: number | null): void => fail(`ended with code ${code ?? 'none'} as it started`);
     const timer = setTimeout(() => fail(`did not listen within ${startMs} ms`), startMs);
     child.once('exit', onExit);
     child.once('error', (error) => {
       reject(new CometError('daemon_unhealthy', `the guard could not be started; ${where}`, { cause: error }));
     });
-    child.on('message', (message) => {
-      const word = message as GuardMessage;
-      if (word.type === 'listening' || word.type === 'healthy') settle({ kind: 'listening', port: word.port, child });
-      else if (word.type === 'port_in_use') settle({ ...word, kind: 'port_in_use', message: word.message ?? '' });
-      else if (word.type === 'failed') settle({ kind: 'failed', message: word.message });
-    });
+    child.on('message', (message) => settle(message as Spawned));
   });
 }
 

@@ -8,7 +8,6 @@ export interface EngineOptions {
   readonly path: string;
   readonly secret: string;
   readonly env: () => NodeJS.ProcessEnv;
-  readonly onHealthy: () => void;
   /** Receives the engine's stderr. */
   readonly onOutput: (bytes: Buffer) => void;
   /** Five exits within this time are a crash loop, which ends once an engine has lived for as long. */
@@ -74,7 +73,6 @@ export class EngineProcess {
   #setState(next: EngineState): void {
     this.#state = next;
     if (!PENDING.includes(next)) this.#settled.emit('settled');
-    if (next === 'healthy') this.#options.onHealthy();
   }
 
   start(): void {

@@ -52,7 +52,8 @@ export interface GuardOptions {
   readonly enginePath: string;
   readonly engineEnv: NodeJS.ProcessEnv;
   readonly version: string;
-  readonly onHealthy?: () => void;
+  /** Digest of its program, which names what it is built of. */
+  readonly build: string;
   /** Receives the engine's stderr; defaults to this process's stderr. */
   readonly onOutput?: (bytes: Buffer) => void;
   /** The user's own proxy, for every tunnel; direct by default. */
@@ -116,7 +117,6 @@ export class Guard {
       path: options.enginePath,
       secret: this.#secret,
       env: () => ({ ...this.#options.engineEnv, COMET_CC_PORT: String(this.#port) }),
-      onHealthy: options.onHealthy ?? (() => {}),
       onOutput: options.onOutput ?? ((bytes) => void process.stderr.write(bytes)),
       crashWindowMs: this.#timings.crashWindowMs,
       hungMs: this.#timings.hungMs,
@@ -282,6 +282,7 @@ export class Guard {
       nonce: this.#nonce,
       pid: process.pid,
       version: this.#options.version,
+      build: this.#options.build,
       /** Of its engine. */
       program: this.#options.enginePath,
       port: this.#port,

@@ -47,6 +47,7 @@ export async function makeWorld(answer: Answer): Promise<World> {
       COMET_CC_UPSTREAM_CA: theirs.caFile,
     },
     version: '0.0.0',
+    build: '',
     // An engine is slow to start on a busy machine; tests of the hold itself shorten it.
     timings: { holdMs: 120_000 },
     ...over,

@@ -83,10 +83,10 @@ it('tells an engine that does not say in time from one that holds nothing', asyn
   expect((await report()).problems).toEqual([expect.objectContaining({ message: expect.stringContaining('in time') })]);
 });
 
-it('knows a daemon that was started before the program was built', () => {
-  const own = { version: '1', builtAtMs: 50_000 };
-  expect(otherBuild({ version: '1', uptime_ms: 60_000 }, 100_000, own)).toContain('before this comet-cc was built');
-  expect(otherBuild({ version: '1', uptime_ms: 40_000 }, 100_000, own)).toBe('');
-  expect(otherBuild({ version: '1', uptime_ms: 60_000 }, 100_000, { ...own, builtAtMs: 200_000 })).toBe('');
-  expect(otherBuild({ version: '2', uptime_ms: 40_000 }, 100_000, own)).toContain('comet-cc 2');
+it('knows a guard of another build, also of the same version', () => {
+  const own = { version: '1', build: 'a' };
+  expect(otherBuild({ version: '1', build: 'b' }, own)).toContain('another build');
+  expect(otherBuild({ version: '1' }, own)).toContain('another build');
+  expect(otherBuild({ version: '2', build: 'b' }, own)).toContain('comet-cc 2');
+  expect(otherBuild({ version: '2', build: 'a' }, own)).toBe('');
 });
