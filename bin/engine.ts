@@ -50,7 +50,11 @@ process.on('uncaughtException', (error) => fail('uncaught exception', error));
 process.on('unhandledRejection', (error) => fail('unhandled rejection', error));
 setInterval(() => tell({ type: 'heartbeat' }), HEARTBEAT_MS);
 watchBuild(
-  () => engine?.isIdle() === true,
+  () => {
+    if (engine?.isIdle()) return true;
+    engine?.log.debug('an update waits for requests and commands');
+    return false;
+  },
   () => tell({ type: 'replaced' }),
 );
 

@@ -167,8 +167,9 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
   log.info('the engine is ready', { port, version: VERSION, upstream: config.upstream, llm: config.llm });
   const timers = [startCollecting(proxy.activity, memory.maintenance.rest, log), watchIdle(rewriter, config)];
   let closing: Promise<void> | null = null;
-  const closeAll = (): Promise<void> => {
+  const closeAll = async (): Promise<void> => {
     for (const timer of timers) clearInterval(timer);
+    await api.rest();
     const parts = [ui, removals, linked, proxy, rewriter, memory.maintenance, budget, stores.plans, hostMark, api];
     return closeParts(parts, log);
   };
@@ -178,8 +179,8 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
     log,
     /** Accepts a client connection from the guard; null when it ended on the way. */
     take: (name: string, client: Socket | null): void => proxy.acceptClient(name, client),
-    /** No request is answered, and no model is asked. */
-    isIdle: (): boolean => proxy.activity().answering + memory.maintenance.status().llm.running === 0,
+    /** No request is answered, no command runs, and no model is asked. */
+    isIdle: () => !api.isBusy() && proxy.activity().answering + memory.maintenance.status().llm.running === 0,
     /** Accepts nothing new; resolves when every exchange is over. `stops`: no other engine follows. */
     drain: (stops: boolean) => Promise.all([proxy.drain(), stops && ui.sayStopped()]),
     /** Cuts running exchanges and makes everything durable; idempotent. */

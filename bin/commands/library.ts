@@ -14,8 +14,6 @@ import { watched } from './memory/watch.ts';
 
 type Flags = CommandFlags<'dryRun' | 'import', 'budget'>;
 
-/** Reading all transcripts takes this long at most. */
-const LONGEST_MS = 6 * 3_600_000;
 const READING = 'reading the transcripts and memory files of Claude Code …';
 const WRITING = 'writing the pages …';
 
@@ -51,10 +49,9 @@ function registerBuild(library: Command, context: Context): void {
         flags,
         (status) => progress(status),
         async () => {
-          const report =
-            flags.import === false ? null : await client.call('memory/import-claude', input, { timeoutMs: LONGEST_MS });
+          const report = flags.import === false ? null : await client.call('memory/import-claude', input);
           progress = () => WRITING;
-          return { imported: report, ...(await client.call('memory/dream', { dryRun }, { timeoutMs: LONGEST_MS })) };
+          return { imported: report, ...(await client.call('memory/dream', { dryRun })) };
         },
       );
       const would = dryRun ? 'would be ' : '';

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
-import { oneLine, printable } from '../../common/text.ts';
+import { oneLine } from '../../common/text.ts';
 import { getEngine } from '../../engine/api/index.ts';
 import type { DreamReport } from '../../memory/index.ts';
 import { addCommand, type CommandFlags, type Context } from '../context.ts';
 import { count, parseCount, shortId } from '../terminal/format.ts';
 
-const LONGEST_MS = 3_600_000;
+const MOST_MS = 3_600_000;
 
 export function registerFlush(program: Command, context: Context): void {
   const description = 'wait until all turns are processed; exit code 1 on timeout';
@@ -15,7 +15,7 @@ export function registerFlush(program: Command, context: Context): void {
     .option('--timeout <s>', 'seconds to wait', '120')
     .action(async (flags: { timeout: string }) => {
       const seconds = parseCount(flags.timeout, '--timeout');
-      const timeoutMs = Math.min(seconds * 1_000, LONGEST_MS);
+      const timeoutMs = Math.min(seconds * 1_000, MOST_MS);
       context.term.progress('waiting until everything is summarized and indexed…');
       const idle = await getEngine(context.paths).call('flush', { timeoutMs }, { timeoutMs: timeoutMs + 5_000 });
       context.term.progress('');
@@ -40,11 +40,11 @@ export function registerDream(program: Command, context: Context): void {
     .jsonAction('document', async ({ dryRun = false, project, json }: Flags) => {
       const request = { dryRun, projectDir: project === undefined ? undefined : resolveDirectory(project) };
       if (!json) context.term.progress('consolidating…');
-      const report = await getEngine(context.paths).call('memory/dream', request, { timeoutMs: LONGEST_MS });
+      const report = await getEngine(context.paths).call('memory/dream', request);
       if (!json) context.term.progress('');
       context.term.print({ json }, report, () => dreamLines(report));
       for (const { file, message } of json ? [] : report.pages.problems)
-        context.term.say(`${oneLine(file)} ${message}`);
+        context.term.say(`skipped ${oneLine(file)}: ${oneLine(message)}`);
       if (report.snapshot === null || json) return;
       context.term.say(`to undo this: comet-cc memory rollback ${report.snapshot}`);
     });
@@ -65,7 +65,6 @@ function dreamLines(report: DreamReport): string[] {
   ];
   const width = Math.max(...report.phases.map(({ name }) => name.length));
   lines.push(...report.phases.map(({ name, line }) => `${name.padEnd(width)}  ${oneLine(line)}`));
-  lines.push(...report.pages.problems.map(({ file, message }) => `skipped ${printable(file)}: ${printable(message)}`));
   if (report.left > 0) lines.push(`${count(report.left)} are left for the next run`);
   if (report.without_model !== '') lines.push(`no model available, used rules: ${oneLine(report.without_model)}`);
   return lines;

@@ -13,7 +13,6 @@ import { watched } from './memory/watch.ts';
 
 type Flags = CommandFlags<'off', 'name'> & { readonly scope?: 'me' | 'team'; readonly project?: readonly string[] };
 
-const LONGEST_MS = 3_600_000;
 /** What storage of the usual clouds is reached with. */
 const CREDENTIALS = /^(?:AWS|GOOGLE|AZURE|LANCEDB)_|^COMET_CC_SHARE_PASSPHRASE$/;
 
@@ -67,7 +66,7 @@ async function begin(context: Context, url: string, flags: Flags, first: boolean
   // Anyone with write access to the storage can name any project, so the user confirms the list.
   const { scope, projects: theirs } = flags.scope
     ? { scope: flags.scope, projects: [] }
-    : await client.call('share/look', { url: address, env }, { timeoutMs: LONGEST_MS });
+    : await client.call('share/look', { url: address, env });
   const here = getRemote(process.cwd());
   const projects = [...(flags.project ?? (first && scope === 'team' && here !== null ? [here.remote] : theirs))];
   if (first && scope === 'team' && projects.length === 0)
@@ -78,15 +77,13 @@ async function begin(context: Context, url: string, flags: Flags, first: boolean
   const name = flags.name ?? namedAs(flags.scope === 'team' ? os.userInfo().username : os.hostname());
   const input = { url: address, first, name, env, scope, projects };
   if (first && path.isAbsolute(address)) await makeDirs(address);
-  const done = await watched(context, flags, progress, () =>
-    client.call('share/join', input, { timeoutMs: LONGEST_MS }),
-  );
+  const done = await watched(context, flags, progress, () => client.call('share/join', input));
   const joins = here !== null && (done.scope === 'me' || done.projects.includes(here.remote));
   const folders = openJoinedFolders(paths.projectsFile);
   if (joins && folders.all()[here.remote]?.includes(here.common) !== true) {
     folders.add([here]);
     // What was kept here before has the name of the remote now.
-    await client.call('share/push', { env }, { timeoutMs: LONGEST_MS });
+    await client.call('share/push', { env });
   }
   const shared = isAll ? 'all of memory' : done.projects.join(', ');
   term.print(flags, { ...done, joined: joins ? here.remote : null }, () => [
@@ -121,7 +118,7 @@ function registerExchange(share: Command, context: Context): void {
   addCommand(share, 'preview', 'print what would leave now', 'comet-cc share preview --json')
     .option('--json', 'print one JSON document, the memories as they would leave')
     .action(async (flags: Flags) => {
-      const preview = await readingEngine(context).call('share/preview', { env }, { timeoutMs: LONGEST_MS });
+      const preview = await readingEngine(context).call('share/preview', { env });
       const { nodes, tasks, pages, kept, removed, withdrawn, turns } = preview;
       term.print(flags, preview, () => [
         ...(nodes.length === 0
@@ -146,7 +143,7 @@ function registerExchange(share: Command, context: Context): void {
 
   function register(name: 'push' | 'pull', description: string): void {
     addCommand(share, name, description, `comet-cc share ${name}`).jsonAction('document', async (flags: Flags) => {
-      const run = () => readingEngine(context).call(`share/${name}`, { env }, { timeoutMs: LONGEST_MS });
+      const run = () => readingEngine(context).call(`share/${name}`, { env });
       const done = await watched(context, flags, progress, run);
       term.print(flags, done, () => {
         if ('added' in done) return [`${formatCount(done.added, 'memory', 'memories')} added`];
@@ -226,7 +223,7 @@ function registerEnd(share: Command, context: Context): void {
         return;
       const client = getEngine(context.paths);
       const peer = await client.call('share/trust', { who, trusted });
-      await client.call('share/pull', { env: credentials(context.env) }, { timeoutMs: LONGEST_MS });
+      await client.call('share/pull', { env: credentials(context.env) });
       term.print(flags, { ...peer, trusted }, () => [
         `${printable(peer.name)} (${peer.machine}) is ${trusted ? 'trusted' : 'no longer trusted'}`,
       ]);
@@ -237,7 +234,7 @@ function registerEnd(share: Command, context: Context): void {
       requireUser(context);
       if (!flags.yes && !(await confirmed('Stop sharing and remove what this machine published?'))) return;
       const env = credentials(context.env);
-      const { problem } = await getEngine(context.paths).call('share/leave', { env }, { timeoutMs: LONGEST_MS });
+      const { problem } = await getEngine(context.paths).call('share/leave', { env });
       const removed = problem === '';
       term.print(flags, { removed, problem }, () => [
         removed ? 'nothing is shared any more; what came from others stays here' : 'nothing is shared any more',

@@ -95,7 +95,6 @@ function report({ term }: Context, { found, left, also, keepMemory }: Outcome) {
 }
 
 const EXPORT = 'comet-cc-memories.jsonl';
-const EXPORT_MS = 600_000;
 
 /** Sections of the node files: the daemon need not run to say how many go. */
 async function countMemories({ nodesDir }: Context['paths']): Promise<number> {
@@ -115,10 +114,7 @@ async function exportMemories(context: Context, file: string): Promise<void> {
   const { getEngine } = await import('../../engine/api/index.ts');
   const { writeOutput } = await import('../../common/files.ts');
   await startDaemon(await prepareDaemon(context, {}));
-  await writeOutput(
-    file,
-    await getEngine(context.paths).call('memory/export', { format: 'jsonl' }, { timeoutMs: EXPORT_MS }),
-  );
+  await writeOutput(file, await getEngine(context.paths).call('memory/export', { format: 'jsonl' }));
   context.term.say(`wrote ${file}`);
 }
 

@@ -7,7 +7,14 @@ import type { Operation, OperationInput, OperationResults } from './contract.ts'
 export type EngineClient = ReturnType<typeof engineClient>;
 
 const TIMEOUT_MS = 30_000;
-const PATIENCE_MS = 5_000;
+const LONG_MS = 12 * 3_600_000;
+/** They read or write all of memory, or wait for storage elsewhere. */
+const LONG: ReadonlySet<string> = new Set<Operation>([
+  ...(['memory/import', 'memory/import-claude', 'memory/export', 'memory/dream', 'memory/reindex'] as const),
+  ...(['nodes/forget', 'snapshots/rollback', 'share/look', 'share/join', 'share/leave'] as const),
+  ...(['share/preview', 'share/push', 'share/pull'] as const),
+]);
+const PATIENCE_MS = 15_000;
 
 export function engineClient(socket: string) {
   return {
@@ -18,7 +25,10 @@ export function engineClient(socket: string) {
     async call<K extends Operation>(
       operation: K,
       input: OperationInput<K>,
-      { timeoutMs = TIMEOUT_MS, signal }: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
+      {
+        timeoutMs = LONG.has(operation) ? LONG_MS : TIMEOUT_MS,
+        signal,
+      }: { readonly timeoutMs?: number; readonly signal?: AbortSignal } = {},
     ): Promise<OperationResults[K]> {
       if (!(await socketPresent(socket))) throw down();
       const late = AbortSignal.timeout(timeoutMs);

@@ -15,7 +15,7 @@ export interface Reply {
     | { readonly error: { readonly code: ErrorCode; readonly message: string } };
 }
 
-interface Call {
+export interface Call {
   readonly operation: string;
   /** JSON text; read only for an operation that exists. */
   readonly body: () => Promise<string>;
@@ -50,7 +50,7 @@ async function result(services: EngineServices | null, { operation, body }: Call
   if (!Object.hasOwn(operations, operation)) {
     throw new CometError('not_found', 'no such operation; comet-cc restart brings both sides to one version');
   }
-  if (services === null) throw new CometError('daemon_unhealthy', 'the engine is still starting; try again');
+  if (services === null) throw new CometError('daemon_down', 'the engine starts or ends just now; try again');
   const { input: schema, run } = operations[operation as Operation] as OperationOf<z.ZodType, unknown>;
   const input = schema.safeParse(parsed(await body()), {
     error: ({ code, origin, maximum }) =>

@@ -1,15 +1,18 @@
 import { once } from 'node:events';
 import { chmod, rm } from 'node:fs/promises';
 import http from 'node:http';
+import { setTimeout as after } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { isPipe } from '../../common/paths.ts';
 import { watchSocket } from '../../proxy/guard/index.ts';
 import { heldOpen, socketPresent } from '../lifecycle/control.ts';
-import { MAX_BODY_BYTES, runOperation } from './run.ts';
+import { type Call, MAX_BODY_BYTES, type Reply, runOperation } from './run.ts';
 import type { EngineServices } from './service.ts';
 
 const LEAVING_MS = 10_000;
+/** A command that runs for longer may hang, and no longer delays the restart after an update. */
+const COMMAND_MS = 3_600_000;
 
 /**
  * The engine's API: `POST /v1/<operation>` with a JSON body over a Unix socket, 0600. The engine that holds it is the
@@ -21,24 +24,31 @@ const LEAVING_MS = 10_000;
 export async function openApiServer(socket: string, log: Log, onLost: () => void = () => undefined) {
   await clearStale(socket);
   let services: EngineServices | null = null;
-  const server = http.createServer(apiListener(() => services, log));
+  const running = new Map<Promise<void>, number>();
+  const server = http.createServer(apiListener((call) => runOperation(services, call, log), running));
   server.headersTimeout = 5_000;
   await listen(server, socket);
   if (!isPipe(socket)) await chmod(socket, 0o600);
   const watch = isPipe(socket) ? null : watchSocket(socket, onLost);
   let closing: Promise<void> | null = null;
   return {
-    /** Before this every operation fails with `daemon_unhealthy`. */
+    /** Before this every operation fails with `daemon_down`. */
     serve: (ready: EngineServices): void => {
       services = ready;
     },
-    /** Ends idle connections, lets running operations finish for a second, removes the socket. Idempotent. */
+    isBusy: (): boolean => [...running.values()].some((sinceMs) => performance.now() - sinceMs < COMMAND_MS),
+    /** Refuses further operations, which clients send to the next engine, and lets running ones finish for a second. */
+    async rest(): Promise<void> {
+      services = null;
+      await Promise.race([Promise.all(running.keys()), after(1_000, undefined, { ref: false })]);
+    },
+    /** Ends connections, removes the socket. Idempotent. */
     close: (): Promise<void> => (closing ??= closeServer(server, watch)),
   };
 }
 
-/** `services` gives null while the engine starts. */
-function apiListener(services: () => EngineServices | null, log: Log): http.RequestListener {
+/** `running`: when each operation began. */
+function apiListener(run: (call: Call) => Promise<Reply>, running: Map<Promise<void>, number>): http.RequestListener {
   return (request, response) => {
     const refused = refusal(request);
     if (refused !== null) {
@@ -47,8 +57,11 @@ function apiListener(services: () => EngineServices | null, log: Log): http.Requ
       return;
     }
     const operation = (request.url ?? '').replace(/^\/v1\//, '');
-    const call = { operation, body: () => readBody(request) };
-    void runOperation(services(), call, log).then(({ status, body }) => send(response, status, body));
+    const answered = run({ operation, body: () => readBody(request) }).then(({ status, body }) => {
+      running.delete(answered);
+      send(response, status, body);
+    });
+    running.set(answered, performance.now());
   };
 }
 
@@ -90,11 +103,9 @@ async function listen(server: http.Server, socket: string): Promise<void> {
 
 async function closeServer(server: http.Server, watch: ReturnType<typeof watchSocket> | null): Promise<void> {
   watch?.end();
-  const timer = setTimeout(() => server.closeAllConnections(), 1_000);
   const closed = once(server, 'close');
-  server.close();
+  server.close().closeAllConnections();
   await closed;
-  clearTimeout(timer);
 }
 
 /**

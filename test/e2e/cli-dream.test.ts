@@ -49,7 +49,8 @@ it('dream names the pages that it skips, and inbox the day that it cannot read',
   const dream = await home.run(['dream', '--dry-run']);
   expect(dream).toMatchObject({
     code: 0,
-    stderr: expect.stringContaining('half.md has a front matter without an end'),
+    stdout: expect.not.stringContaining('half.md'),
+    stderr: expect.stringContaining('half.md: has a front matter without an end'),
   });
   const inbox = await home.run(['inbox', '--date', 'feb']);
   expect(inbox).toMatchObject({

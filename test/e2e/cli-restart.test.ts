@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, rmSync } from 'node:fs';
-import { cp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, open, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
@@ -153,19 +153,28 @@ async function update(app: string): Promise<void> {
   await rm(path.join(next, 'old'), { recursive: true });
 }
 
-it('after an update the engine takes the new files by itself, and no request passes without memory', async () => {
+it('after an update the engine takes the new files once commands have ended, and no request passes without memory', async () => {
   const app = await install();
+  home.env['COMET_CC_LOG_LEVEL'] = 'debug';
   const old = await startFrom(app);
   const { via, ca } = await way();
+  const pipe = path.join(app, 'notes.md');
+  execFileSync('mkfifo', [pipe]);
+  const { result } = home.spawn(['memory', 'import', pipe, '--json']);
+  const writer = await open(pipe, 'w');
   await update(app);
   const add = () => home.run(['task', 'add', 'Call Ines', '--at', 'tomorrow 9:00']);
   expect(await add()).toMatchObject({ code: 1, stderr: expect.stringContaining('try again in some seconds') });
-  const engine = async () => ((await home.status()) as Status).engine;
-  await expect.poll(async () => (await engine()).pid, { timeout: 40_000 }).not.toBe(old.engine.pid);
+  const log = () => readFile(path.join(homePaths(home.home).logsDir, 'engine.log'), 'utf8');
+  await expect.poll(log, { timeout: 40_000 }).toContain('an update waits');
+  await writer.write('# Notes\n\nThe staging database listens on port 5433.\n');
+  await writer.close();
+  expect(await result).toMatchObject({ code: 0, stderr: '' });
+  const status = async () => (await home.status()) as Status;
+  await expect.poll(async () => (await status()).engine.pid, { timeout: 40_000 }).not.toBe(old.engine.pid);
   expect((await ask(via, ca, { headers: CLIENT, body: '{"a":1}' })).body.toString()).toBe('{"a":1}');
-  expect(await engine()).toMatchObject({ state: 'healthy', restarts: 0 });
+  expect(await status()).toMatchObject({ pid: old.pid, engine: { state: 'healthy', restarts: 0 }, other_build: '' });
   expect(await add()).toMatchObject({ code: 0 });
-  expect(((await home.status()) as Status).pid).toBe(old.pid);
 });
 
 it('a start replaces a daemon whose files an update removed', async () => {

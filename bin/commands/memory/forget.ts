@@ -15,7 +15,6 @@ type Flags = CommandFlags<'last' | 'dryRun', 'source' | 'session' | 'since'>;
 type Chosen = Omit<OperationInput<'nodes/forget'>, 'dryRun'>;
 
 const SHOWN = 20;
-const LONGEST_MS = 600_000;
 
 export function registerMemoryForget(memory: Command, context: Context): void {
   addCommand(
@@ -35,7 +34,7 @@ export function registerMemoryForget(memory: Command, context: Context): void {
       const { term, paths } = context;
       const chosen = parseChosen(flags, Date.now());
       const call = (isDry: boolean): Promise<ForgetReport> =>
-        getEngine(paths).call('nodes/forget', { ...chosen, dryRun: isDry }, { timeoutMs: LONGEST_MS });
+        getEngine(paths).call('nodes/forget', { ...chosen, dryRun: isDry });
       if (!dryRun && !yes) {
         const preview = await call(true);
         if (preview.turns + preview.nodes.length === 0) return json ? term.json(preview) : term.say(NOTHING);

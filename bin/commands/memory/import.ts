@@ -15,8 +15,6 @@ import { addCommand, type CommandFlags, type Context } from '../../context.ts';
 import { count, counted, duration, parseCount, parseSince } from '../../terminal/format.ts';
 import { watched } from './watch.ts';
 
-const FILE_MS = 3_600_000;
-
 type Flags = ClaudeFlags & { as?: 'export' | 'nodes' | 'document' | 'turns' };
 
 const ONLY_CLAUDE = { dryRun: '--dry-run', since: '--since', llm: '--llm', budget: '--budget' } as const;
@@ -57,7 +55,7 @@ export function registerMemoryImport(memory: Command, context: Context): void {
         again,
         trusted,
       };
-      const run = () => getEngine(context.paths).call('memory/import', input, { timeoutMs: FILE_MS });
+      const run = () => getEngine(context.paths).call('memory/import', input);
       const progress = ({ importing }: EngineStatus): string =>
         importing === null ? '' : `importing: ${count(importing.done)} of ${count(importing.total)} pieces`;
       const report = await watched(context, flags, progress, run);
@@ -97,14 +95,12 @@ function reportLines(report: OperationResults['memory/import']): string[] {
   return lines;
 }
 
-const CLAUDE_MS = 12 * 3_600_000;
-
 type ClaudeFlags = CommandFlags<'dryRun' | 'again', 'project' | 'since' | 'budget'> & { llm?: 'local' | 'claude' };
 
 export async function importClaude(flags: ClaudeFlags, context: Context): Promise<void> {
   const { env, paths, term } = context;
   const input = claudeInput(flags, env, Date.now());
-  const run = () => getEngine(paths).call('memory/import-claude', input, { timeoutMs: CLAUDE_MS });
+  const run = () => getEngine(paths).call('memory/import-claude', input);
   const startMs = Date.now();
   const progress = ({ importing }: EngineStatus): string =>
     importing === null ? '' : progressLine(importing, Date.now() - startMs);

@@ -9,13 +9,11 @@ import { count, counted } from '../../terminal/format.ts';
 import { table } from '../../terminal/table.ts';
 import { watched } from './watch.ts';
 
-const LONGEST_MS = 3_600_000;
-
 export function registerMemoryReindex(memory: Command, context: Context): void {
   addCommand(memory, 'reindex', 'rebuild the search index from the files', 'comet-cc memory reindex').jsonAction(
     'document',
     async (flags: CommandFlags) => {
-      const run = () => getEngine(context.paths).call('memory/reindex', {}, { timeoutMs: LONGEST_MS });
+      const run = () => getEngine(context.paths).call('memory/reindex', {});
       const progress = ({ reindex }: EngineStatus): string =>
         reindex === null ? '' : `indexing ${count(reindex.done)} of ${count(reindex.total)}`;
       const nodes = await watched(context, flags, progress, run);
@@ -41,7 +39,7 @@ export function registerMemoryRollback(memory: Command, context: Context): void 
         if (snapshots.length === 0 && !flags.json) return term.say('no snapshots yet; one is taken before each change');
         return term.print(flags, snapshots, () => snapshotLines(snapshots, term.width, Date.now()));
       }
-      const report = await client.call('snapshots/rollback', { id: snapshot }, { timeoutMs: LONGEST_MS });
+      const report = await client.call('snapshots/rollback', { id: snapshot });
       if (flags.json) return term.json(report);
       term.out(`${report.restored} restored, ${report.removed} removed, ${counted(report.briefs, 'brief')} restored`);
       term.say(`to undo this: comet-cc memory rollback ${report.undo}`);
@@ -63,7 +61,7 @@ export function registerMemoryExport(memory: Command, context: Context): void {
     .addOption(new Option('--format <f>', 'syntax').choices(['md', 'jsonl']).default('md'))
     .option('--out <file>', 'write to this file (0600)')
     .action(async ({ format, out }: { format: 'md' | 'jsonl'; out?: string }) => {
-      const text = await readingEngine(context).call('memory/export', { format }, { timeoutMs: LONGEST_MS });
+      const text = await readingEngine(context).call('memory/export', { format });
       if (out === undefined) return void context.stdout.write(context.term.isTerminal ? printable(text) : text);
       await writeOutput(path.resolve(out), text);
       context.term.say(`wrote ${out}`);

@@ -137,7 +137,21 @@ describe("the engine's API", () => {
 
   it('says that it is starting until it serves', async () => {
     server = await openApiServer(socket, silentLog);
-    await expect(engineClient(socket).call('status', {})).rejects.toThrow('still starting');
+    await expect(engineClient(socket).call('status', {})).rejects.toMatchObject({ code: 'daemon_down' });
+  });
+
+  it('is busy while an operation runs, which may end although further ones are refused', async () => {
+    const briefs: ((text: string) => void)[] = [];
+    await open({ library: { readBrief: () => new Promise((resolve) => briefs.push(resolve)) } });
+    expect(server?.isBusy()).toBe(false);
+    const call = engineClient(socket).call('sessions/brief', { sessionId: 's1' });
+    await vi.waitFor(() => expect(server?.isBusy()).toBe(true));
+    const resting = server?.rest();
+    await expect(engineClient(socket).call('status', {})).rejects.toMatchObject({ code: 'daemon_down' });
+    briefs[0]?.('a brief');
+    expect(await call).toBe('a brief');
+    await resting;
+    expect(server?.isBusy()).toBe(false);
   });
 });
 
