@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { finishesWithin } from '../common/async.ts';
-import type { Problem } from '../common/errors.ts';
+import { getReason, type Problem } from '../common/errors.ts';
 import { tally } from '../common/map.ts';
 import type { Archives } from './archive.ts';
 import type { ConsolidationRequest, Consolidator } from './consolidation/consolidation.ts';
@@ -163,9 +163,10 @@ export type BackgroundTasks = ReturnType<typeof startBackgroundTasks>;
 
 /** Reads history, fills the index and follows edits on disk, from the start on. */
 export function startBackgroundTasks(parts: MemoryParts & { readonly isClosing: () => boolean }) {
-  const { indexer, isClosing, journal, log, pipeline, store, taskQueue, watch } = parts;
+  const { catalogue, indexer, isClosing, journal, log, pipeline, store, taskQueue, watch } = parts;
   const problems: Problem[] = [];
-  let filling: IndexProgress | null = null;
+  const getFirst = () => (indexer.hasSuccessor() ? { done: 0, total: catalogue.size() } : null);
+  let filling: IndexProgress | null = getFirst();
   const onProgress = (done: number, total: number): void => {
     filling = { done, total };
   };
@@ -186,7 +187,7 @@ export function startBackgroundTasks(parts: MemoryParts & { readonly isClosing: 
       problems.push({ file: 'journal', message: `could not be read to its end: ${(error as Error).message}` });
       log.error('history could not be read to its end', { error });
     } finally {
-      filling = null;
+      filling = getFirst();
     }
   }
 
@@ -195,7 +196,8 @@ export function startBackgroundTasks(parts: MemoryParts & { readonly isClosing: 
     try {
       await indexer.succeed(isClosing, onProgress);
     } catch (error) {
-      log.error('filling the index of the new embedder failed; the next start continues', { error });
+      const message = `the index of the new embedder is not complete, so the old one serves until a restart: ${getReason(error)}`;
+      problems.push({ file: 'embedder', message });
     } finally {
       filling = null;
     }

@@ -1,8 +1,9 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Config } from '../../common/config.ts';
 import { CometError, getReason, type Problem } from '../../common/errors.ts';
+import { writeFileAtomic } from '../../common/files.ts';
 import type { Log } from '../../common/log.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { parseJson } from '../../common/text.ts';
@@ -76,8 +77,7 @@ async function openEndpoint({ env, config, paths, redactor, log }: EmbedderParts
   const file = path.join(paths.modelsDir, 'endpoint.json');
   try {
     const dimensions = await probeDimensions(options);
-    await mkdir(paths.modelsDir, { recursive: true, mode: 0o700 });
-    await writeFile(file, JSON.stringify({ name, dimensions }), { mode: 0o600 });
+    await writeFileAtomic(file, JSON.stringify({ name, dimensions }));
     return createEndpointEmbedder({ ...options, dimensions });
   } catch (error) {
     // Null: it never answered, or the file is damaged.

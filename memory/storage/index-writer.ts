@@ -1,4 +1,5 @@
 import { createSerialQueue } from '../../common/async.ts';
+import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { grouped, LruMap, slices } from '../../common/map.ts';
 import { sha256 } from '../../common/text.ts';
@@ -74,6 +75,8 @@ export function createIndexer(deps: IndexerDeps) {
     /**
      * Fills the index of another embedder beside the one that serves, and lets it take over; what is there already is
      * left as it is. Stops between a few nodes, so that others get their turn.
+     *
+     * @throws CometError `index_failed` where it is not complete, or what the index throws
      */
     async succeed(isStopping: () => boolean, progress: Progress): Promise<void> {
       const successor = index.successor?.() ?? null;
@@ -91,12 +94,13 @@ export function createIndexer(deps: IndexerDeps) {
         }
       }
       if (isStopping()) return;
-      await queued(async () => {
+      await enqueueWork(async () => {
         const { length } = lacking(await successor.entries());
-        if (length === 0) await successor.takeOver();
-        else log.warn('the index for the new embedder is not complete; the old one serves until then', { length });
+        if (length > 0) throw new CometError('index_failed', `${length} memories lack vectors; comet-cc logs says why`);
+        await successor.takeOver();
       });
     },
+    hasSuccessor: (): boolean => (index.successor?.() ?? null) !== null,
     /** Empties it and fills it again from the catalogue. @throws what the index throws */
     rebuild: (progress: Progress) =>
       enqueueWork(async () => {

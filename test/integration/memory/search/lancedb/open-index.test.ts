@@ -122,6 +122,7 @@ test('the index of another embedder is filled while the old one serves, and then
   const { index, rebuilt } = await openHome(dir, embedder);
   expect(rebuilt).toBe(false);
   const memory = await openRig(disk, { index });
+  expect(memory.maintenance.status().reindex).toEqual({ done: 0, total: NODES });
   await expect.poll(() => embedder.asked).toBeGreaterThan(0);
   expect(memory.maintenance.status().reindex).toEqual({ done: 0, total: NODES });
   expect(await found(memory)).toEqual(seventeen);
@@ -186,6 +187,8 @@ test('while texts cannot be embedded the old index serves on', async () => {
   await expect.poll(() => summaries.size).toBe(NODES);
   await expect.poll(() => memory.maintenance.status().reindex).toBeNull();
   expect(index.successor?.()).not.toBeNull();
+  const because = expect.stringContaining(`the old one serves until a restart: ${NODES} memories lack vectors`);
+  expect(memory.maintenance.status().problems).toEqual([{ file: 'embedder', message: because }]);
   expect(await getVectors(index)).toBe(NODES);
   await memory.maintenance.close();
   expect((await folders(dir)).sort()).toEqual(['hash', 'static']);
