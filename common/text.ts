@@ -109,6 +109,11 @@ export function compareText(one: string, other: string): number {
   return one === other ? 0 : one < other ? -1 : 1;
 }
 
+/** "$1.23", "-$0.01". */
+export function dollars(usd: number): string {
+  return usd.toLocaleString('en-US', { style: 'currency', currency: 'USD', signDisplay: 'negative' });
+}
+
 /** "940", "17.5k", "312k", "1.2M". */
 export function amount(value: number): string {
   if (value < 1_000) return String(Math.round(value));

@@ -93,10 +93,7 @@ export interface EngineOptions {
 const getSavings = (ledger: CostLedger) => (fromMs: number, toMs: number) => sumSaved(ledger, fromMs, toMs);
 
 /** The services learn that the store is open a few turns of the queue after `opening` settles. */
-async function settled(opening: Promise<unknown>): Promise<void> {
-  await opening.catch(() => undefined);
-  await nextTick();
-}
+const settled = (opening: Promise<unknown>): Promise<void> => opening.catch(() => undefined).then(() => nextTick());
 
 /** The one composition root. Everything that is opened here is closed by `close`, in the opposite order. */
 export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptions) {

@@ -40,6 +40,7 @@ export type * from './recall/types.ts';
 export type { SessionDetail, SessionView } from './sessions.ts';
 export type { ShareSettings } from './share/parts.ts';
 export { isSharedName, type ShareReport, type Sharing, shareAddress } from './share.ts';
+export { isArchive } from './storage/archive.ts';
 export { allowOntology, openOntologies, withProject } from './storage/fs/ontology-files.ts';
 export { createProjectOf, getRemote, getRepository, openJoinedFolders } from './storage/fs/project-files.ts';
 export type { IdSetFile } from './storage/fs/set-files.ts';

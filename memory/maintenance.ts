@@ -146,9 +146,7 @@ function skippedTurns({ crashMarks, removal }: Pick<MemoryParts, 'crashMarks' | 
   });
 }
 
-function countBy(names: readonly string[]): Readonly<Record<string, number>> {
-  return Object.fromEntries(tally(names));
-}
+const countBy = (names: readonly string[]): Readonly<Record<string, number>> => Object.fromEntries(tally(names));
 
 /** Nodes written so far, of those to be written. */
 export interface IndexProgress {
@@ -285,16 +283,12 @@ function createRebuilds({ catalogue, indexer, log, isClosing, ready }: RebuildPa
   }
 
   async function rebuildUntilDone(): Promise<void> {
-    for (
-      let pauseMs = FIRST_PAUSE_MS;
-      unreadable !== '' && !isClosing();
-      pauseMs = Math.min(LAST_PAUSE_MS, pauseMs * 2)
-    ) {
+    for (let ms = FIRST_PAUSE_MS; unreadable !== '' && !isClosing(); ms = Math.min(LAST_PAUSE_MS, ms * 2)) {
       try {
         await reindex();
       } catch (error) {
-        log.error('the index could not be rebuilt', { pauseMs, error });
-        await after(pauseMs, undefined, { ref: false });
+        log.error('the index could not be rebuilt', { pauseMs: ms, error });
+        await after(ms, undefined, { ref: false });
       }
     }
   }

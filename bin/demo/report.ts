@@ -1,4 +1,4 @@
-import { isRecord, oneLine, sha256 } from '../../common/text.ts';
+import { dollars, isRecord, oneLine, sha256 } from '../../common/text.ts';
 import { applyEdits, type Receipt, scanBody, scanObject } from '../../proxy/index.ts';
 import { blocksOf, createJudge, type Json, type ServedRequest } from '../../test/mock-anthropic/index.ts';
 import { count, inboxLine } from '../terminal/format.ts';
@@ -276,7 +276,7 @@ function figures(outcome: Outcome, width: number, { paint }: Term): string[] {
   ]);
   const made = `${count(outcome.nodes)} memories; ${outcome.cuts} trims of older turns.`;
   const { receipts, restored, ledger } = outcome;
-  const proved = `${receipts.true} of ${receipts.checked} receipts turn what Claude Code sent into what went upstream; ${restored.equal} of ${restored.messages} messages come back byte for byte. The ledger reckons ${count(ledger.received)} tokens received and ${count(ledger.sent)} sent, $${ledger.saved_usd.toFixed(2)} saved.`;
+  const proved = `${receipts.true} of ${receipts.checked} receipts turn what Claude Code sent into what went upstream; ${restored.equal} of ${restored.messages} messages come back byte for byte. The ledger reckons ${count(ledger.received)} tokens received and ${count(ledger.sent)} sent, ${dollars(ledger.saved_usd)} saved.`;
   return [paint('dim', head), ...body, '', ...wrapped(made, width), ...wrapped(proved, width)];
 }
 

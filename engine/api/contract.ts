@@ -175,10 +175,7 @@ export const operations = {
     },
   ),
   'nodes/seal': operation(
-    z.strictObject({
-      digest: z.string().regex(/^[0-9a-f]{64}$/),
-      origin: z.enum(ORIGINS),
-    }),
+    z.strictObject({ digest: z.string().regex(/^[0-9a-f]{64}$/), origin: z.enum(ORIGINS) }),
     ({ seals }, { digest, origin }) => seals.lineFor(digest, origin),
   ),
   'project/summary': operation(

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { withoutMarkedBlock } from '../../install/index.ts';
 import type { ArchiveReport, DocumentReport, Import, ImportTurnsReport } from '../../memory/index.ts';
-import { isTurnLines, parseTurnLines } from '../../memory/index.ts';
+import { isArchive, isTurnLines, parseTurnLines } from '../../memory/index.ts';
 import { absolutePath, projectPath } from './schema.ts';
 
 /** The engine reads the file itself: an export may be larger than a request. */
@@ -42,12 +42,11 @@ export async function importFile(
     throw new CometError('unsafe_file', `${file} is no text in UTF-8; convert it, then import it again`);
   }
   if (as === 'turns' || (as === undefined && isTurnLines(text))) return importTurns(imports, text, projectDir);
-  return imports.importDocument({
-    file,
-    text: withoutMarkedBlock(text.replace(/^\uFEFF/, ''), file),
-    projectDir,
-    again,
-  });
+  if (as === undefined && isArchive(text)) {
+    throw new CometError('usage', `${file} is an export of comet-cc; import it with --as export`);
+  }
+  const own = withoutMarkedBlock(text.replace(/^\uFEFF/, ''), file);
+  return imports.importDocument({ file, text: own, projectDir, again });
 }
 
 async function importTurns(imports: Import, text: string, projectDir: string): Promise<TurnsReport> {

@@ -121,9 +121,7 @@ async function engineStatus(context: Context): Promise<EngineStatus | null> {
   return await call.catch(() => null);
 }
 
-function proxyAt(port: number): { url: string; port: number } {
-  return { url: `http://127.0.0.1:${port}`, port };
-}
+const proxyAt = (port: number) => ({ url: `http://127.0.0.1:${port}`, port });
 
 /** What a daemon that does not run still does, and how to start it. */
 export function stoppedLine({ pass_through: used, proxy }: Pick<StatusReport, 'pass_through' | 'proxy'>): string {

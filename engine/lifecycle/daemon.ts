@@ -245,9 +245,7 @@ interface Spawned {
 const FLAGS = ['--max-semi-space-size=2', '--optimize-for-size'];
 const GUARD = builtFile('bin', 'guard.js');
 
-function guardLogFile(paths: HomePaths): string {
-  return path.join(paths.logsDir, 'guard.log');
-}
+const guardLogFile = (paths: HomePaths): string => path.join(paths.logsDir, 'guard.log');
 
 /** Resolves as soon as it is known whether the new guard owns its port. */
 async function spawnGuard(setup: DaemonSetup): Promise<Spawned & { readonly child: ChildProcess }> {

@@ -461,7 +461,8 @@ export function topicText({ lines, ...topic }: TopicText, offset: number): ToolT
 
 function indexText({ counts, tags, names, files, tasks, nodes }: ProjectView): ToolText {
   if (counts.nodes === 0) return ownWords('Nothing is remembered of this project yet.');
-  const head = `${counts.nodes} memories of ${counts.turns} turns in ${counts.sessions} sessions; the largest first.`;
+  const held = `${formatCount(counts.nodes, 'memory', 'memories')} of ${formatCount(counts.turns, 'turn')}`;
+  const head = `${held} in ${formatCount(counts.sessions, 'session')}; the largest first.`;
   const listed = (what: string, all: readonly string[]): ToolText[] =>
     all.length === 0 ? [] : [{ text: `${what}: ${all.map(oneLine).join(', ')}`, origin: 'tool' }];
   const tagged = tags.slice(0, TAGS).map(({ tag, nodes: used }) => `${tag} (${used})`);

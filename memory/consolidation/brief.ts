@@ -1,6 +1,15 @@
 import { DAY_MS } from '../../common/async.ts';
 import { grouped } from '../../common/map.ts';
-import { amount, compareText, formatCount, localDay, localTime, neutralLine, sha256 } from '../../common/text.ts';
+import {
+  amount,
+  compareText,
+  dollars,
+  formatCount,
+  localDay,
+  localTime,
+  neutralLine,
+  sha256,
+} from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { withAbsoluteDates } from '../model/dates.ts';
 import { getTitle, isBundled, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
@@ -98,7 +107,9 @@ export function renderBrief(input: BriefInput): string {
   ].flat();
   if (parts.length === 0) return '';
   const days = Math.max(1, Math.round((nowMs - sinceMs) / DAY_MS));
-  const head = `## Brief, ${localTime(nowMs, nowMs)}: ${formatCount(days, 'day')} since ${localDay(sinceMs)}`;
+  const since =
+    localDay(sinceMs) === localDay(nowMs) ? 'today' : `${formatCount(days, 'day')} since ${localDay(sinceMs)}`;
+  const head = `## Brief, ${localTime(nowMs, nowMs)}: ${since}`;
   return [head, '', ...parts, ...(saved === null ? [] : section('Saved', savedLines(saved)))].join('\n');
 }
 
@@ -196,7 +207,7 @@ function libraryLines({ untold, pages }: BriefInput): string[] {
 
 function savedLines({ received, sent, usd, isToday }: Savings): string[] {
   if (received === 0) return [];
-  const price = `$${usd.toFixed(2)} at API prices${isToday ? ', today so far' : ''}`;
+  const price = `${dollars(usd)} at API prices${isToday ? ', today so far' : ''}`;
   return [`- ${amount(received - sent)} of ${amount(received)} tokens of context, ${price}`];
 }
 

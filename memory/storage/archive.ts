@@ -85,6 +85,10 @@ export function renderArchive(archive: Archive, format: ArchiveFormat): string {
   ].join('');
 }
 
+export function isArchive(text: string): boolean {
+  return text.startsWith(`<!-- ${MARK} `) || text.startsWith(`{"${MARK}":`);
+}
+
 /** Reads either format back. @throws CometError `node_invalid`, naming line, key and what was expected */
 export function parseArchive(text: string): Archive {
   if (READ_VERSIONS.some((version) => text.startsWith(`<!-- ${MARK} ${version} -->`))) return fromMarkdown(text);

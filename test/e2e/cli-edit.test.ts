@@ -62,6 +62,10 @@ describe('memory by hand', () => {
       added: 0,
       unchanged: 2,
     });
+    for (const name of ['in.md', 'out.jsonl']) {
+      const plain = await home.run(['memory', 'import', name]);
+      expect(plain).toMatchObject({ code: 2, stderr: expect.stringContaining('import it with --as export') });
+    }
     expect((await home.run(['memory', 'import', 'nowhere.md'])).code).toBe(4);
     await writeFile(path.join(home.user, 'bad.md'), md.replace(/\norigin: /, '\nimportance: HUGE$&'));
     const other = await createHomeWithCerts();

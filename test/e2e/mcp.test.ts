@@ -56,7 +56,7 @@ describe('comet-cc mcp', () => {
     expect(await call('get_memory_index')).toBe('Nothing is remembered of this project yet.');
     await growConversation(plan, await daemonUpstream(home));
     await home.run(['flush']);
-    expect(await call('get_memory_index')).toMatch(/^\d+ memories of 3 turns in 1 sessions/);
+    expect(await call('get_memory_index')).toMatch(/^\d+ memor(?:y|ies) of 3 turns in 1 session; /);
   });
 
   it('finds what a session said, with its source, and reads it to the last word', async () => {

@@ -47,18 +47,12 @@ export function registerMemoryImport(memory: Command, context: Context): void {
       for (const [key, name] of Object.entries(ONLY_CLAUDE)) {
         if (key in flags) throw new CometError('usage', `${name} is for "import claude" only`);
       }
-      const { as, again, yes: trusted } = flags;
-      const input = {
-        file: path.resolve(file),
-        projectDir: resolveDirectory(flags.project ?? '.'),
-        as,
-        again,
-        trusted,
-      };
-      const run = () => getEngine(context.paths).call('memory/import', input);
+      const engine = getEngine(context.paths);
+      const { as, again, yes: trusted, project = '.' } = flags;
+      const input = { file: path.resolve(file), projectDir: resolveDirectory(project), as, again, trusted };
       const progress = ({ importing }: EngineStatus): string =>
         importing === null ? '' : `importing: ${count(importing.done)} of ${count(importing.total)} pieces`;
-      const report = await watched(context, flags, progress, run);
+      const report = await watched(context, flags, progress, () => engine.call('memory/import', input));
       context.term.print(flags, report, () => reportLines(report));
       if (report.kind === 'nodes' && !trusted && report.added > 0) context.term.say(UNTRUSTED);
     });

@@ -105,4 +105,14 @@ describe('a brief', () => {
       '1k of 5k tokens of context, $0.50 at API prices, today so far',
     );
   });
+
+  test('of the day that it begins with counts no day, and a loss has its sign before the currency', () => {
+    const saved = { received: 5_000, sent: 4_000, usd: -0.01 };
+    const tasks = { due: ['“Check” (task 3f2a91), due 09:00'], neglected: [] };
+    const input = getInput({ tasks, saved });
+    const brief = renderBrief({ ...input, sinceMs: input.nowMs - 60_000 });
+    expect(brief).toMatch(/^## Brief, \d\d:\d\d: today\n/);
+    expect(brief).toContain('1k of 5k tokens of context, -$0.01 at API prices');
+    expect(renderBrief({ ...input, saved: { ...saved, usd: -0.001 } })).toContain(', $0.00 at API prices');
+  });
 });
