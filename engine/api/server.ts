@@ -103,9 +103,10 @@ async function listen(server: http.Server, socket: string): Promise<void> {
 
 async function closeServer(server: http.Server, watch: ReturnType<typeof watchSocket> | null): Promise<void> {
   watch?.end();
-  const closed = once(server, 'close');
-  server.close().closeAllConnections();
-  await closed;
+  server.closeAllConnections();
+  // Closing removes what is at its path, as the socket of the next engine.
+  if (watch?.isOurs() === false) return void server.unref();
+  await new Promise((resolve) => server.close(resolve));
 }
 
 /**

@@ -46,6 +46,7 @@ const redTeam = 'test/integration/memory/ingest/red-team.test.ts';
 const lance = 'test/integration/memory/search/lancedb/lance-index.test.ts';
 const leaf = 'test/integration/certs/ensure.test.ts';
 const daemon = 'test/e2e/cli-daemon.test.ts';
+const restart = 'test/e2e/cli-restart.test.ts';
 
 /** The test of each row, by its number. */
 const TESTS: Readonly<Record<number, string>> = {
@@ -129,6 +130,8 @@ const TESTS: Readonly<Record<number, string>> = {
   79: '%s: says so, loses nothing and doubles nothing',
   80: 'go on from a copy of a home as two machines, and lose nothing',
   81: 'gets in as external text with its name, or not at all',
+  82: 'lost with the home keeps the port for sessions, until a new home is there',
+  83: 'after an update the engine takes the new files once commands have ended, and no request passes without memory',
 };
 
 const replayed = 'a rewriter that throws or exceeds its deadline leaves the plan in force';
@@ -179,6 +182,18 @@ const MORE: Readonly<Record<number, readonly Proof[]>> = {
   81: [
     { file: shareFaults, test: 'neither removes nor replaces what is not theirs' },
     { file: shareFaults, test: 'is not read any more once the key has changed' },
+  ],
+  82: [
+    { file: frontDoor, test: 'lost with the home ends a guard that no session uses' },
+    {
+      file: restart,
+      test: 'an open session continues after an uninstall, and the port closes with it; a new start gets the port',
+    },
+    { file: 'test/integration/engine/api/server.test.ts', test: 'leaves the socket of the engine that took its place' },
+  ],
+  83: [
+    { file: restart, test: 'a session ends with its own exit code though an upgrade removed the program meanwhile' },
+    { file: restart, test: 'a start replaces a daemon whose files an update removed' },
   ],
 };
 
@@ -395,6 +410,18 @@ export const ROWS: readonly Row[] = [
     'test/e2e/share.test.ts',
   ),
   row(81, 'hostile teammate', 'external and labelled, or refused; changes nothing of others', shareFaults),
+  row(
+    82,
+    'home moved, removed or replaced while sessions run',
+    'sessions continue without memory on the same port until a start',
+    frontDoor,
+  ),
+  row(
+    83,
+    'build replaced or removed while it runs',
+    'the engine takes the new files once requests and commands have ended; a start replaces a daemon without files',
+    restart,
+  ),
 ];
 
 function row(number: number, fault: string, promise: string, file: string, note?: string): Row {

@@ -1,4 +1,4 @@
-import { lstat, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import net from 'node:net';
 import os from 'node:os';
@@ -196,6 +196,17 @@ describe("the engine's socket", () => {
       await server.close();
       await rm(socket, { force: true });
     }
+  });
+
+  it('leaves the socket of the engine that took its place', async () => {
+    const lost = vi.fn();
+    const first = await openApiServer(socket, silentLog, lost);
+    await rm(dir, { recursive: true });
+    await mkdir(dir);
+    await open({ library: { readBrief: async () => 'of the next engine' } });
+    await vi.waitFor(() => expect(lost).toHaveBeenCalledOnce(), { timeout: 5_000 });
+    await first.close();
+    expect(await engineClient(socket).call('sessions/brief', { sessionId: 's1' })).toBe('of the next engine');
   });
 
   it('refuses a path that is a link or a file, and leaves it unchanged', async () => {
