@@ -1,6 +1,6 @@
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { Author, Claim, MemoryNode, StoredBrief } from '../model/node.ts';
-import { formatFileLink, latestMarks, type TurnText } from '../model/turn.ts';
+import { DIALOGS, formatFileLink, latestMarks, type TurnText } from '../model/turn.ts';
 import type { ProposedNode } from '../models/model.ts';
 import { getActions, getCapsule, getUrls } from '../text/actions.ts';
 import { atMost, getModality } from '../text/content-type.ts';
@@ -83,11 +83,14 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
   };
 }
 
-/** What a model says of a turn has the origin that its words have there; only what the user wrote is the user's. */
+/** What a model says of a turn has the origin that its words have there; of it, only what the user wrote is the user's. */
 function getShape(
   { title, outcome, decisions = [], open = [], values = [] }: ProposedNode,
   turns: readonly TurnText[],
 ): Pick<MemoryNode, 'title' | 'outcome' | 'decisions' | 'open' | 'values'> {
+  const dialogs = new Set(
+    turns.flatMap((each) => (each.parts.some(({ tool }) => DIALOGS.has(tool)) ? each.turnId : [])),
+  );
   const getOrigin = ({ text, turn, origin }: { text: string; turn: string; origin?: Origin }): Origin =>
     origin ?? attributedOrigin(text, [turn], turns);
   return {
@@ -98,7 +101,8 @@ function getShape(
       : {
           decisions: decisions.map((each) => {
             const origin = getOrigin(each);
-            return { ...each, origin, by: origin === 'user' ? each.by : 'assistant' };
+            const isUsers = origin === 'user' || (each.origin !== undefined && !dialogs.has(each.turn));
+            return { ...each, origin, by: isUsers ? each.by : 'assistant' };
           }),
         }),
     ...(open.length === 0 ? {} : { open: open.map((each) => ({ ...each, origin: getOrigin(each) })) }),

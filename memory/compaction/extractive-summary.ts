@@ -80,7 +80,7 @@ function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: re
     .filter(({ turn }) => run.some((each) => each.turn.turnId === turn))
     .slice(-ITEMS);
   const titled = states.find(({ isReply }) => !isReply) ?? states[0];
-  const outcome = states.findLast((state) => state.outcome !== '')?.outcome ?? '';
+  const outcome = getOutcome(states);
   const isQuoted = run.some(({ turn }) => turn.userOrigin !== undefined);
   const composed = composeSummary({ states, decisions, open, isQuoted });
   const turns = run.map(({ turn }) => turn);
@@ -108,6 +108,16 @@ function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: re
     origin,
     facts: run.flatMap(getFacts).slice(0, FACTS),
   };
+}
+
+const EARLIER_CHARS = 300;
+
+/** How the last turn ended, then what earlier ones came to. */
+function getOutcome(states: readonly TurnState[]): string {
+  const told = states.filter(({ outcome }) => outcome !== '');
+  const [last = '', earlier] = [told.pop()?.outcome, told];
+  const texts = earlier.map(({ said }) => ended(clipOutcome(said, EARLIER_CHARS / earlier.length)));
+  return texts.length === 0 ? last : `${ended(last)} Earlier: ${texts.join(' ')}`;
 }
 
 /** Of everything that the summary may quote. */
@@ -253,7 +263,7 @@ function getBrief(
   const rest = (mark: string): Claim[] => old.filter(({ text }) => text.startsWith(mark));
   const decisions = turns.flatMap(({ state }) => state.decisions.filter(({ by }) => by === 'user'));
   const takenBack = decisions.map(({ text }) => findTakenBack(text));
-  const decided = decisions.filter(({ text }) => !takenBack.includes(text));
+  const decided = decisions.filter(({ text }) => !takenBack.includes(text) && !isRule(text));
   const rules = turns.flatMap(({ turn, state }) =>
     state.rules.map((text): Claim => ({ text, sources: [turn.turnId] })),
   );
@@ -328,5 +338,5 @@ export function detailByRules({ turns, summary }: DetailInput): DetailResult {
 }
 
 function ended(text: string): string {
-  return /[.!?。！？”]$/u.test(text) ? text : `${text}.`;
+  return /[.!?…。！？”]$/u.test(text) ? text : `${text}.`;
 }

@@ -92,6 +92,9 @@ const OFFER =
   /^(?:(?:do you |if you(?:'d)? )?(?:want|like)(?:ed)? me to|would you like|shall i|should i|want me to|let me know|feel free|ready (?:to|for)|happy to|soll ich|möchtest du|quieres que|¿quieres que|要我|需要我)(?![\p{L}])|(?:what do you think|sounds? good|let me know|feel free|anything else)[^?]{0,80}[?!.]?$/iu;
 const CHOSEN =
   /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for|yesterday|today|last|in the|with)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch|set|store|ignore|make (?:it|th\w+))|(?:go(?:ing)?|stay|stick) with|(?:i(?:'d| would)? |we )(?:rather|prefere?)|(?:i|we)(?:'ve| have)? (?:\w{3,12}ly )?(?:cho(?:se|sen|osed)|picked|opted (?:for|to|against)|settled (?:on|for))|we went with|(?:i|we) (?:do not|don'?t) want(?! to\b)|(?:use|take|keep|no,) [^.]{0,60}\binstead|(?:(?:use|take|keep)s?|(?:must|should|ha(?:s|ve) to|needs? to) be) [^.,;]{1,60}(?<! to)(?:,? not)(?! (?:yet|only|sure|\p{L}+ing)\b)|(?:must|should|ha(?:s|ve) to|needs? to) [^.,;]{2,60} instead of|what (?:i|we) want is|on purpose|deliberately|that(?:'s| is) why we|not worth (?:it|the)|instead of [^.]{2,60}? (?:we should|use|take|do)|agreed (?:with [\w '-]{1,40} )?(?:to|on|that)|changed (?:my|our) minds?|(?:that's|it's|that is|it is) (?:now )?(?:decided|settled)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^[^.,;]{2,40} for now(?=[.!,;]|$)|^(?:(?:ok(?:ay)?|actually|no|please|let'?s|hmm)[,. ]+){0,3}(?:go|change|switch|revert) (?:it )?back to\b|(?:^|[,;:.] )(?:just |please )?(?:leave|keep) (?:it|them|this|that) (?!out\b)\S|^agreed[,:.] \p{L}|^(?:no|nope|nein)\b[^.?]{0,60}(?:must(?:n'?t| not)|d(?:arf|ürfen) (?:nicht|kein))\b|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do(?:n'?t)?|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just|no|stop|wait) )(?:do not|don'?t)\b(?! (?:forget|let (?:me|us) forget|worry|ask|know|mind|think|see|understand|care)\b|[^,.;]{1,60} (?:yet|for now)\b| \w{1,20} (?:anything|any (?:code|files?))(?:\W{0,9}$|[,.;:!]| [—–-]| (?:but|just)\b))|(?:하기로|말고|쓰자|사용하자|결정|지 ?(?:마세요|말아|말자)|[걸으]?로 (?:가죠|가자|갑시다|하죠|합시다))|(?:决定|不要|改用|就用|不再|别用|改回|还是用)|決定|ないでください|にしましょう|でいきましょう|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|(?:heben|senken|setzen|stellen|erhöhen|lassen|machen|streichen|behalten) wir|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final sí|(?<=^no,? )mejor|volv(?:amos|emos) a|on (?:prend|part sur|revient|reste)|niente|usiamo|prefiro|em vez de|vamos de|не (?:надо|используй|трогай)(?:те)?|давай(?:те)?|вместо|wir (?:bleiben|verwenden|migrieren|lassen)|zurück (?:auf|zu))(?!\p{L})/iu;
+const BAN =
+  /\b(?:(?:must|may) (?:not|never)|mustn'?t)\b|(?<!\p{L})(?:d(?:arf|ürfen) (?:[\p{L}\d_-]{1,20} ){0,4}?(?:nicht|nie|kein\p{L}{0,2})|no deben?|ne doi(?:t|vent) (?:pas|jamais))(?!\p{L})|(?:不得|不能|禁止|면 안 ?[되돼됩])/iu;
+const BAN_LEAD = /^(?!(?:if|when|unless|wenn|falls|si|cuando|quand)(?!\p{L})).*(?:[:;]|, (?:and|und|y|et)) /iu;
 /** What a short reply agrees with, or turns down. */
 const ADVISES =
   /\b(?:i(?:'d| would) (?:\w+ )?(?:recommend|suggest|use|go (?:with|for)|keep|leave|wait|add|start|stick|prefer|take|pick|choose|avoid|not)\b|i recommend|i suggest|(?:my |the )?recommend(?:ed|ation)\b|(?:would be|is) (?:the )?(?:better|best) (?:choice|option)?)|(?<!\p{L})(?:ich würde|würde ich|(?:ich )?empfehle|besser wäre|(?:yo )?(?:usaría|recomiendo|sugiero|recomendaría)|je recommande|j'utiliserais)(?!\p{L})|建议|推荐|권장|추천/iu;
@@ -118,30 +121,42 @@ const REPLY =
 const SAYS_NO = /^(?:no|nope|nein|non)\b/i;
 const BARE =
   /^(?:y|yes|yep|yeah|yea|ye|yup|ja|sure|k|ok(?:ay)?|do it|do that|go ahead|please(?: do)?|sounds good|sí|si|vale|dale|claro|adelante|oui|d'accord|passt|gerne?|sim|sì|va bene|да|давай|好的?|是的?|对|可以|네|응|좋아요?|はい)?[\s.,!]*(?:(?:please|do it|do that|go ahead|let'?s (?:do|try|add|go for) (?:it|this|that)|let'?s)[\s.!]*)?$/iu;
-const NUMBERED =
-  /^(?:(?:yes|yeah|ok(?:ay)?|please|do|go with|let'?s (?:do|go with|try)|implement|take|use|fix|i(?:'d)? (?:like|prefer|go with|take)|ja|nimm|mach|sí|vale|usa|mejor|oui|prends)[\s,]+|(?:好的?|可以|就|用|选|네|응|좋아요)[\s,，]*){0,4}(?:option|approach|variante?|number|nr\.?|#|opción|方案|选项|옵션)?\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|mais|with|mit|please|bitte|works|is fine|reicht|passt)(?!\p{L})))(?:[.)]?\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|mais|with|mit|please|bitte|works|is fine|reicht|passt)(?!\p{L}))))?(?:[.)]?\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}|[a-h](?=[\s.!]*$|[),;:]|\s(?:and|und|y|but|aber|pero|mais|with|mit|please|bitte|works|is fine|reicht|passt)(?!\p{L}))))?(?!(?![번号])[\p{L}\d%]|[.:]\d)/iu;
-/** `the second one`; without an article it says when, not which. */
+/** After what names an option: nothing, or words that say what is done with it; any other word is what the figure counts. */
+const AFTER = String.raw`(?=[\s.!)]*$|\s?[,;:!]|\.\s|\s[-–—]|\s(?:and|or|und|oder|y|o|but|aber|pero|mais|with|mit|please|pls|bitte|for now|first|later|too|also|out|works|is fine|yes|no|not|erstmal?|zuerst|später|weg|raus|auch|nicht|reicht|passt|primero|por ahora|también)(?![\p{L}\p{N}])|[번号])`;
+const OPTION = String.raw`#?(\d{1,2}(?!(?![번号])[\p{L}\d%]|[.:]\d)|[a-h]${AFTER})`;
+const OPTIONS = `${OPTION}${String.raw`(?:[.)]?\s?(?:,|and|&|\+|und|y)\s?${OPTION})?`.repeat(2)}`;
+const NUMBERED = new RegExp(
+  String.raw`^(?:(?:yes|yeah|ok(?:ay)?|please|do|go with|let'?s (?:do|go with|try)|implement|take|use|fix|i(?:'d)? (?:like|prefer|go with|take)|ja|nimm|mach|sí|vale|usa|mejor|oui|prends)[\s,]+|(?:好的?|可以|就|用|选|네|응|좋아요)[\s,，]*){0,4}${OPTIONS}`,
+  'iu',
+);
+/** Options that a reply names where it does not begin with them, taken or left out. */
+const NAMED = new RegExp(
+  String.raw`(?:^(?:(?:yes|yeah|ok(?:ay)?|please|let'?s|ja|sí|oui)[\s,]+){0,3}[\p{L}'-]{2,12}|(?<!\p{L})(?:skip|not|no|except(?: for)?|but|without|drop|ignore|omit|minus|out|only|just|ohne|außer|nicht|nur|lass|kein|sin|menos|salvo|excepto|solo|sans|sauf|pas))\s(?:(?:the|die|der|das|la|el|le|l[oae]s|number)\s)?${OPTIONS}${AFTER}|(?:除了?|不要|跳过|别做)\s?(\d{1,2})|(\d{1,2}|[a-h])(?=[번号])`,
+  'giu',
+);
+/** By their place among the options: `the second one`; without an article it says when, not which. */
 const ORDINALS = [
   ['first|erste[nrs]?|primer[ao]?|premi(?:er|ère)', '第一|첫 ?번째'],
   ['second|zweite[nrs]?|segund[ao]|deuxième|seconde?', '第二|두 ?번째'],
   ['third|dritte[nrs]?|tercer[ao]?|troisième', '第三|세 ?번째'],
+  ['last|letzte[nrs]?|últim[ao]|derni(?:er|ère)', '最后一|마지막'],
 ].map(
   ([spaced, unspaced]) =>
     new RegExp(
-      `(?:the|die|der|das|den|el|l[ae]) (?:${spaced})(?: (?:one|option|variante?))?(?=[\\s.!]*$|[,;:])|(?:${unspaced})[个種种]?`,
+      `(?:the|die|der|das|den|el|l[ae]) (?:${spaced})(?: (?:one|option|variante?))?${AFTER}|(?:${unspaced})[个種种]?`,
       'iu',
     ),
 );
+const OPTION_WORD =
+  /(?:options?|approach|alternative|s[cz]enario|escenario|plan|variante?|number|nr\.?|opción|方案|选项|옵션)\s?(?=#?(?:\d|[a-h](?!\p{L})))/giu;
 const FIGURE = /(?<![\p{L}\p{N}.])\d(?![\p{L}\p{N}%]|[.:]\d)/gu;
 /** After a choice; other words say something about the option, and may reject it. */
 const CHOSEN_SO =
-  /^[\s.!)]*(?:$|[,;:–—-]|(?:and|und|y|but|aber|pero|mais|with|mit|please|bitte|works|is fine|reicht|passt)(?!\p{L}))/iu;
-/** Names an option: `B) …`, `2. …`, `Option 2 – …`. */
-const LABEL =
-  /^(?:(?:[Oo]ption|[Aa]pproach|[Vv]ariante?|[Oo]pción|方案|选项|옵션)\s?(\d{1,2}|[A-H])(?![\p{L}\d])|([A-H]|\d{1,2})[).:]\s)[\s:–—-]*/u;
-
+  /^[번号]?[\s.!)]*(?:$|[,;:–—-]|(?:and|und|y|but|aber|pero|mais|with|mit|please|bitte|works|is fine|reicht|passt)(?!\p{L}))/iu;
+/** Names an option: `B) …`, `2. …`, `Option 2 – …`, `Phase 2: …`. */
+const LABEL = /^(?:(\p{L}{2,12})\s?(\d{1,2}|[A-H])(?=\s?[:.()–—-]|\s*$)|([A-H]|\d{1,2})[).:]\s)[\s:.–—-]*/u;
 const OF_OPTION =
-  /^(?:option|approach|variante?|alternative|opción|方案|选项|옵션)\s?(?:\d{1,2}|[A-H])\s?(?:[:.)–—-]|$)/iu;
+  /^(?:option|approach|alternative|s[cz]enario|escenario|plan|variante?|opción|方案|选项|옵션)\s?(?:\d{1,2}|[A-H])\s?(?:[:.)–—-]|$)/iu;
 
 /** Options in one sentence: `a) …, b) …`. */
 const INLINE = /(?:^|\s)\(?([a-h1-9])\)\s/i;
@@ -212,20 +227,20 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     (origin: Origin) =>
     (text: string): StatedItem => ({ text: dated(clip(text, ITEM_CHARS)), origin, turn: turn.turnId });
   const asUser = item(turn.userOrigin ?? 'user');
-  const answered = [...findAnswered(turn), ...byNumber.answers]
-    .slice(0, ITEMS)
-    .map(({ text, origin }) => item(origin)(text));
-  const isWholeReply = reply !== null && !reply.isLeave && reply.text.includes(oneLine(typed));
+  const dialogs = [...findAnswered(turn), ...byNumber.answers].slice(0, ITEMS);
+  const answered = dialogs.map(({ text, origin }) => item(origin)(text));
+  const quotesOwn = (text: string): boolean => reply?.origin === 'user' && reply.text.includes(text);
+  const isWholeReply = reply?.isLeave === false && quotesOwn(oneLine(typed));
   const replied = [
     ...(reply === null || reply.isLeave ? [] : [item(reply.origin)(reply.text)]),
-    ...(isWholeReply ? [] : byUser.filter((text) => reply?.text.includes(text) !== true).map(asUser)),
+    ...(isWholeReply ? [] : byUser.filter((text) => !quotesOwn(text)).map(asUser)),
   ].slice(0, ITEMS);
   const decisions = [...answered, ...(isByNumber ? byUser.map(asUser) : replied)].map(
     (each): Decision => ({ ...each, by: 'user' }),
   );
   const todos = findTodos(own);
   const open = [
-    ...(reply === null || todos.length === 0 ? todos : [reply.text]).map(asUser),
+    ...(reply?.origin !== 'user' || todos.length === 0 ? todos : [reply.text]).map(asUser),
     ...waiting(isRecap ? [] : answer.said).map((text) => item(getOrigin(text))(text)),
   ].slice(0, ITEMS);
   const rules = turn.userOrigin === undefined ? own.filter(({ text }) => isRule(text)).map(({ text }) => text) : [];
@@ -430,7 +445,7 @@ function findDecisions(own: readonly Statement[], before?: TurnText): string[] {
   const whole = revised.map(({ text }) => text).join(' ');
   const decided = own.flatMap((each, at) => {
     const text = each.text.replace(REQUEST, '');
-    if (isDecision(text) && !revised.includes(each)) return [withSubject({ ...each, text }, own[at - 1])];
+    if (isDecision(text) && !revised.includes(each)) return [withSubject({ ...each, text: getBan(text) }, own[at - 1])];
     const clauses = text.length > ITEM_CHARS ? text.split(CLAUSE) : [];
     return [...clauses, ...[...text.matchAll(BRACKETED)].map(([, aside = '']) => aside)].filter(isDecision);
   });
@@ -441,7 +456,14 @@ function findDecisions(own: readonly Statement[], before?: TurnText): string[] {
 }
 
 function isDecision(text: string): boolean {
-  return text.length <= ITEM_CHARS && !text.startsWith('(') && !isAsking(text) && (CHOSEN.test(text) || isRule(text));
+  if (text.length > ITEM_CHARS || text.startsWith('(') || isAsking(text)) return false;
+  return CHOSEN.test(text) || BAN.test(text) || isRule(text);
+}
+
+/** A ban without the clauses before it. */
+function getBan(text: string): string {
+  const at = CHOSEN.test(text) || isRule(text) ? -1 : text.search(BAN);
+  return text.slice(BAN_LEAD.exec(text.slice(0, Math.max(0, at)))?.[0].length ?? 0);
 }
 
 /** Where a dictated sentence begins a new clause. */
@@ -493,24 +515,26 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
   if (reply.split(' ').length > REPLY_WORDS || /[?？]$/.test(reply) || COMMAND.test(reply)) return null;
   const { said, origin } = readAnswer(before);
   const getOrigin = quoting(before, origin);
-  const options = findOptions(said);
-  const numbered = ORDINALS.reduce((text, ordinal, at) => text.replace(ordinal, `${at + 1}`), reply).replace(
-    /\b([a-h])\. /gi,
-    '$1, ',
-  );
+  const { options, words } = findOptions(said);
+  const numbered = withFigures(reply, [...options.keys()], words);
   const [match = '', ...chosen] = NUMBERED.exec(numbered) ?? [];
-  const isChosen = CHOSEN_SO.test(numbered.slice(match.length));
+  const rest = numbered.slice(match.length);
+  const isChosen = match !== '' && CHOSEN_SO.test(rest);
   // A comment on one option may choose another one.
-  const further = isChosen || match === '' ? [] : (reply.match(FIGURE) ?? []).filter((label) => options.has(label));
-  const labels = [...new Set([...chosen.flatMap((label = '') => label.toUpperCase().match(/\S+/) ?? []), ...further])];
+  const named = [...rest.matchAll(NAMED)].flatMap(([, ...each]) => each);
+  const getLabels = (each: string[]) => each.flatMap((label = '') => label.toUpperCase().match(/\S+/) ?? []);
+  const figures = isChosen || match === '' ? getLabels(named) : (reply.match(FIGURE) ?? []);
+  const further = figures.filter((label) => options.has(label));
+  const labels = [...new Set([...getLabels(chosen), ...further])];
   const picked = labels.flatMap((label) => options.get(label) ?? []);
   if (picked.length > 0 && picked.length === labels.length && !isOther(reply, picked)) {
     const others = [...options].filter(([label]) => !labels.includes(label)).map(([, text]) => getName(text));
-    const isSole = picked.length === 1 && others.length <= 4 && isChosen;
+    const isSole = picked.length === 1 && others.length <= 4 && others.length > 0 && isChosen && further.length === 0;
     const room = Math.floor((ITEM_CHARS - reply.length) / picked.length);
-    const rejected = isSole ? `; rejected: ${others.join(', ')}` : '';
-    const quotes = picked.map((text, at) => `${further.length > 1 ? `${labels[at]}: ` : ''}“${clip(text, room)}”`);
-    const text = `“${reply}”, that is ${quotes.join(', ')}${others.length === 0 ? '' : clip(rejected, 120)}`;
+    const rejected = isSole && words.size === 0 ? clip(`; rejected: ${others.join(', ')}`, 120) : '';
+    const isLabeled = !isChosen || further.length > 0;
+    const quotes = picked.map((text, at) => `${isLabeled ? `${labels[at]}: ` : ''}“${clip(text, room)}”`);
+    const text = `“${reply}”, that is ${quotes.join(', ')}${rejected}`;
     return { text, origin: getOrigin(text), question: '', isFree: false, isLeave: false, isChoice: true };
   }
   const asks = said.findLast((each) => asksUser(each.text) || OFFER.test(each.text));
@@ -539,7 +563,7 @@ function findNumbered(typed: string, { userOrigin }: TurnText, before: TurnText 
   if (before === undefined || userOrigin !== undefined || lead.replace(POLITE, '') !== '')
     return { answers: [], after: [] };
   const { said, origin } = readAnswer(before);
-  const asked = findOptions(said);
+  const { options: asked } = findOptions(said);
   const getOrigin = quoting(before, origin);
   const bound = parts.flatMap((number, at) => {
     const [question = '', answer] = [asked.get(number), trimEnd(oneLine(parts[at + 1] ?? ''), ' ,;.')];
@@ -597,15 +621,25 @@ function isAnswered(reply: string, said: readonly Statement[], hasOptions: boole
   return !hasOptions || contentTokens(reply).some((token) => asked.has(token) && !/^\w$/.test(token));
 }
 
-/** What the assistant numbered; the last list wins. */
-function findOptions(statements: readonly Statement[]): Map<string, string> {
+/** With the label in place of the words for it: `the second one`, `option 2`, `phase 2`. */
+function withFigures(reply: string, labels: readonly string[], words: ReadonlySet<string>): string {
+  const getLabel = (at: number): string => labels.at(at === ORDINALS.length - 1 ? -1 : at) ?? '';
+  const placed = ORDINALS.reduce((text, each, at) => text.replace(each, `${getLabel(at)}号`), reply.toLowerCase());
+  const bare = placed.replace(OPTION_WORD, '').replace(/\b([a-h])\. /g, '$1, ');
+  return [...words].reduce((text, word) => text.replaceAll(`${word} `, ''), bare);
+}
+
+/** What the assistant numbered, and the words for it, such as "phase"; the last list wins. */
+function findOptions(statements: readonly Statement[]) {
   const options = new Map<string, string>();
+  const words = new Set<string>();
   const put = (number: number | null, text: string, title = text): void => {
-    const [, named, letter] = LABEL.exec(title) ?? [];
+    const [own = '', word, named, letter] = LABEL.exec(title) ?? [];
     choose(number === null ? (named ?? letter) : `${number}`, text);
+    if (number === null && word !== undefined && !OF_OPTION.test(own)) words.add(word.toLowerCase());
   };
   const choose = (label: string | undefined, text: string): void => {
-    if (label === '1' || label === 'A') options.clear();
+    if (label === '1' || label === 'A') for (const each of [options, words]) each.clear();
     if (label !== undefined) options.set(label, trimEnd(text, ':'));
   };
   for (const [at, { items, number, text, heading, lead }] of statements.entries()) {
@@ -619,7 +653,7 @@ function findOptions(statements: readonly Statement[]): Map<string, string> {
     for (let part = 0; inline.length > 2 && part < inline.length; part += 2)
       choose(inline[part]?.toUpperCase(), trimEnd(inline[part + 1] ?? '', ' ,;?').replace(/, (?:or|oder)$/, ''));
   }
-  return options;
+  return { options, words };
 }
 
 function getName(option: string): string {

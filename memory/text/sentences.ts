@@ -26,6 +26,7 @@ const WORD = /(?:[~.]{0,2}\/\.?|\.)?[\p{L}\p{N}_@](?:[\p{L}\p{N}_@./:=-]|,(?=\d{
 const UNSPACED = /[\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}]/gu;
 const VALUE = /\d|^[~./]{1,4}\p{L}|[\p{L}][./_=]\p{L}|\p{Ll}\p{Lu}|^\p{Lu}[\p{Lu}\d_]+$/u;
 const NAME = /^\p{Lu}\p{Ll}+$/u;
+const TITLE = /(?:^|[.;] )(?:(?:\p{Lu}\p{Ll}+|of|the|and|to|for|in) ){1,5}\p{Lu}\p{Ll}+(?=:)/gu;
 /** Ends what comes before the first word of a sentence or an item. */
 const OPENING = /(?:^|[.!?:;…\n→—|]| - )[\s"'“”‘’()[\]*_`>#+-]{0,11}$/u;
 const OPENING_CHARS = 12;
@@ -43,7 +44,7 @@ export function isAsking(text: string): boolean {
 /** Distinct figures, names, paths and identifiers as written; no noun of a German text, no capital that opens a sentence, no number of a list. */
 export function getValues(text: string): string[] {
   const values = new Set<string>();
-  const spaced = text.replace(UNSPACED, ' ');
+  const spaced = text.replace(UNSPACED, ' ').replace(TITLE, (title) => title.toLowerCase());
   for (const { 0: whole, index } of spaced.matchAll(WORD)) {
     const word = trimEnd(whole, './:-');
     if (isGrammar(word) || !(VALUE.test(word) || (NAME.test(word) && !isGerman(text)))) continue;

@@ -34,6 +34,19 @@ describe('a summary without a model', () => {
     expect(summary).not.toMatch(/Let me look|I will check/);
   });
 
+  test('ends as the last turn did, and says what earlier ones came to', () => {
+    const turns = [
+      say(
+        'Why is checkout slow?',
+        'The query in `loadCart` was the cause: it runs 80 times a request. I added a join.',
+      ),
+      say('And add a test for checkout.', 'Done.'),
+    ];
+    expect(compact(turns).nodes.map(({ outcome }) => outcome)).toEqual([
+      'Done. Earlier: The query in `loadCart` was the cause: it runs 80 times a request. I added a join.',
+    ]);
+  });
+
   test('is never longer than its cap, never empty, and covers every turn', () => {
     const words = fc.array(fc.oneof(fc.string({ maxLength: 30 }), fc.constantFrom('port 5433.', 'must', '```', '\n')));
     const text = words.map((parts) => parts.join(' '));

@@ -278,8 +278,8 @@ describe('the state that a turn leaves behind', () => {
   });
 
   test.each([
-    ['take 1. and 3. but not 2', '“Index the mails”, “Drop the drafts”'],
-    ['1 is too slow, drop it', '“Index the mails”'],
+    ['take 1. and 3. but not 2', '1: “Index the mails”, 3: “Drop the drafts”, 2: “Split the table”'],
+    ['1 is too slow, drop it', '1: “Index the mails”'],
     ['1 is too slow. 2 then, with a backup', '1: “Index the mails”, 2: “Split the table”'],
     ['2 takes 3 times as long', '2: “Split the table”, 3: “Drop the drafts”'],
     ['2, pero sin la tabla nueva', '“Split the table”; rejected: Index the mails, Drop the drafts'],
@@ -287,6 +287,76 @@ describe('the state that a turn leaves behind', () => {
     const before = say('How?', '1. Index the mails\n2. Split the table\n3. Drop the drafts\n\nWhich?');
     const [decision] = readTurnState(say(prompt, 'Done.'), before).decisions;
     expect(decision?.text).toBe(`“${prompt}”, that is ${taken}`);
+  });
+
+  test.each([
+    ['skip 2', '2'],
+    ['not 3', '3'],
+    ['all but the second', '2'],
+    ['yes but leave out the third for now', '3'],
+    ['tackle 2 first', '2'],
+    ['alles außer 3', '3'],
+    ['sí pero sin la 3', '3'],
+    ['第三个先不做，其他都做', '3'],
+    ['2번은 빼고 진행해줘', '2'],
+  ])('%s says what it names, taken or not', (prompt, label) => {
+    const options = ['Index the mails', 'Split the table', 'Drop the drafts'];
+    const before = say(
+      'What next?',
+      `Ideas:\n${options.map((text, at) => `${at + 1}. ${text}`).join('\n')}\n\nShall I?`,
+    );
+    const [decision] = readTurnState(say(prompt, 'Done.'), before).decisions;
+    expect(decision?.text).toBe(`“${prompt}”, that is ${label}: “${options[Number(label) - 1]}”`);
+  });
+
+  test.each(['wait 2 minutes', 'set the limit to 2', 'not 2 replicas please'])('%s names no option', (prompt) => {
+    const before = say('What next?', 'Ideas:\n1. Index the mails\n2. Split the table');
+    expect(
+      readTurnState(say(prompt, 'Done.'), before)
+        .decisions.map(({ text }) => text)
+        .join(),
+    ).not.toContain('Split');
+  });
+
+  test.each([
+    [
+      'option 3',
+      '**Scenario 1**: one database\n\n**Scenario 2**: files\n\n**Scenario 3**: both of them',
+      'both of them',
+    ],
+    ['plan b please', '### Plan A: all at once\nQuick.\n\n### Plan B: by region\nSafe.', 'by region'],
+    ['do phase 2 now', 'Phase 1: schema\n\nPhase 2: backfill\n\nPhase 3: switch reads', 'backfill'],
+  ])('%s is found below the word that the answer has for it', (prompt, answer, taken) => {
+    const [decision] = readTurnState(say(prompt, 'Ok.'), say('How?', answer)).decisions;
+    expect(decision?.text).toContain(taken);
+  });
+
+  test('what the user decides in reply to words from elsewhere stands for itself too', () => {
+    const page = say('Read the page.', 'The page names three parsers. Should we use the second?');
+    const outside = { ...page, parts: page.parts.map((part) => ({ ...part, origin: 'external' as const })) };
+    const state = readTurnState(say("no, let's keep ours and remind me to ask Ida", 'Ok.'), outside);
+    expect(state.decisions).toMatchObject([
+      { by: 'user', origin: 'external' },
+      { by: 'user', origin: 'user', text: "no, let's keep ours and remind me to ask Ida" },
+    ]);
+    expect(state.open.filter(({ text }) => text.includes('page names'))).toEqual([]);
+  });
+
+  test.each([
+    [
+      "Tenants must not see each other's invoices. Where is that checked?",
+      "Tenants must not see each other's invoices.",
+    ],
+    [
+      'Write the migration. It adds one column, and the index must not lock the table.',
+      'the index must not lock the table.',
+    ],
+    [
+      'Das Skript darf die Produktion nicht anfassen. Schreib es bitte.',
+      'Das Skript darf die Produktion nicht anfassen.',
+    ],
+  ])('%s bans something', (prompt, ban) => {
+    expect(readTurnState(say(prompt, 'Done.')).decisions.map(({ text }) => text)).toEqual([ban]);
   });
 
   test.each(['no wait', 'Actually, scratch that.', '等等'])('%s alone decides nothing', (prompt) => {
@@ -356,7 +426,7 @@ describe('the state that a turn leaves behind', () => {
     [
       '## High\n1. Leak: grows\n\n## Low\n2. Typo: readme\n3. Race: twice',
       'fix 1 and 3, skip 2',
-      '“Leak: grows”, “Race: twice”',
+      '1: “Leak: grows”, 3: “Race: twice”, 2: “Typo: readme”',
     ],
   ])('an option is taken in any words: %s, %s', (options, prompt, taken) => {
     const before = say('How?', `There are these ways:\n\n${options}`);
