@@ -45,13 +45,15 @@ export async function makeDirs(dir: string, mode = 0o777): Promise<string | unde
  * @throws CometError `unsafe_file` when it is not a directory, or not the user's
  */
 export async function ensureDir(dir: string): Promise<void> {
-  const own = await lstat(dir).catch(() => null);
-  const isThere = own?.isDirectory() === true;
-  await (isThere ? null : makeDirs(dir, PRIVATE_DIR))?.catch((error: unknown) => {
-    throw unsafe(dir, `cannot be created as a directory (${getCode(error)}); check space and permissions`, error);
-  });
-  const stats = isThere ? own : await stat(dir);
-  const owners = [stats.uid, (own ?? (await lstat(dir))).uid];
+  let own = await lstat(dir).catch(() => null);
+  if (own?.isDirectory() !== true) {
+    await makeDirs(dir, PRIVATE_DIR).catch((error: unknown) => {
+      throw unsafe(dir, `cannot be created as a directory (${getCode(error)}); check space and permissions`, error);
+    });
+    own = await lstat(dir);
+  }
+  const stats = own.isDirectory() ? own : await stat(dir);
+  const owners = [stats.uid, own.uid];
   if (!owners.every(isOurs)) throw unsafe(dir, 'belongs to another user; choose a directory of your own');
   if (!PLATFORM.hasModes || (stats.mode & 0o077) === 0) return;
   if ((stats.mode & 0o1000) !== 0) throw unsafe(dir, 'is shared by everyone; choose a directory of your own');

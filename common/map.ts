@@ -52,6 +52,16 @@ export class LruMap<K, V> extends Map<K, V> {
   }
 }
 
+/** Computes once for each object, which may not change; the result stays as long as the object. */
+export function memoize<K extends object, V>(compute: (key: K) => V): (key: K) => V {
+  const results = new WeakMap<K, { readonly value: V }>();
+  return (key) => {
+    const result = results.get(key) ?? { value: compute(key) };
+    results.set(key, result);
+    return result.value;
+  };
+}
+
 /** In order, `length` at a time; fewer at the end. */
 export function slices<T>(items: readonly T[], length: number): T[][] {
   const count = Math.ceil(items.length / length);

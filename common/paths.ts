@@ -92,7 +92,6 @@ export function homePaths(home: string, platform: Platform = PLATFORM) {
     factsDir: at('memory', 'facts'),
     /** What facts may be about; the default where it is missing. */
     ontologyFile: at('ontology.json'),
-    /** Ontologies of projects that the user allowed. */
     ontologyConsentsFile: at('ontologies.json'),
     /** Agent definitions of projects that the user allowed to see facts. */
     subagentConsentsFile: at('subagents.json'),
@@ -111,7 +110,6 @@ export function homePaths(home: string, platform: Platform = PLATFORM) {
     guardSocket: platform.localAddress(at('run'), 'guard'),
     engineSocket: platform.localAddress(at('run'), 'engine'),
     proxyTokenFile: at('run', 'proxy-token'),
-    /** HMAC key of the redaction marks. */
     markKeyFile: at('run', 'mark-key'),
     /** HMAC key of the dashboard's cookies; it exists once the dashboard was used. */
     uiKeyFile: at('run', 'ui-key'),

@@ -29,6 +29,15 @@ export function jsonOf(text: string): unknown {
   return JSON.parse(text.replace(/^\uFEFF/, '')) as unknown;
 }
 
+/** Undefined where the text is not percent-encoded, as with a stray `%`. */
+export function decodePercent(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Undefined where the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {

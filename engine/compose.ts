@@ -171,7 +171,6 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
     return closeParts(parts, log);
   };
   return {
-    /** Loopback port for the guard. */
     port,
     log,
     /** Accepts a client connection from the guard; null when it ended on the way. */
@@ -185,7 +184,6 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
   };
 }
 
-/** Captures the session's unfinished turn before the session is closed. */
 function withUnfinishedTurns(memory: Memory, rewriter: () => RunningRewriter): Memory {
   const { capture } = memory;
   const closeSession: Memory['capture']['closeSession'] = async (id) => {

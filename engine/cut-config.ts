@@ -8,7 +8,6 @@ const MODES = {
   gentle: { margin: 2, keep: 2 },
 } as const;
 
-/** Null where trimming is off. */
 export function cutRule({ mode, ...trim }: Config['trim']): CutRule | null {
   if (mode === 'off') return null;
   const { margin, keep } = MODES[mode];

@@ -3,7 +3,6 @@ import { getHome, homePaths, isPipe } from '../common/paths.ts';
 import { postLocal } from '../common/request.ts';
 import { toText } from '../common/text.ts';
 
-/** The part of a hook's input that is used. */
 export type HookInput = NonNullable<ReturnType<typeof parseInput>>;
 
 /** `text` is added to the conversation, `message` is shown to the user; '' for nothing. */

@@ -184,7 +184,6 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
     projectOverview: (projectDir: string) => started.then(() => parts.projectOverview(projectDir)),
     /** What each session is given of the library; '' for nothing. Null: what belongs to the user alone. */
     block: (projectDir: string | null) => started.then(() => libraryBlock.text(getProject(projectDir))),
-    /** What `library link` writes. */
     linkedBlock: () => started.then(libraryBlock.linkedText),
   };
 }
@@ -393,7 +392,6 @@ async function explainNode(node: MemoryNode, { turnRegistry, catalogue, turnRead
       .map(({ concept, value, polarity, evidence, origin }) => {
         return { concept, value, polarity, origin: origin ?? node.origin, turns: evidence };
       }),
-    /** Former ids of the node. */
     aliases: catalogue.pointersTo(node.node_id).map((each) => each.node_id),
     replaced: findReplaced(node),
     /** Nodes of which it superseded a statement. */

@@ -21,7 +21,6 @@ interface Parts extends MemoryParts {
   readonly consolidator: Consolidator;
   readonly schedule: Pick<Schedule, 'problems' | 'caughtUp'>;
   readonly importing: () => ImportProgress | null;
-  /** Aborted when memory closes. */
   readonly closing: AbortSignal;
   readonly close: () => Promise<void>;
 }
@@ -48,7 +47,6 @@ export function createMaintenance(parts: Parts) {
     dream: (request: ConsolidationRequest) => background.started.then(() => consolidator.run(request, closing)),
     /** File of the newest brief, once. */
     takeBrief: () => schedule.caughtUp().then(consolidator.takeBrief),
-    /** What to look at in the topic pages. */
     lintPages: () => background.started.then(() => parts.topicPages.lint((id) => catalogue.current(id) !== undefined)),
     refreshIndex: () => refreshIndex(parts),
     /** Frees what only makes searches faster, until the next one. */

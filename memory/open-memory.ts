@@ -40,7 +40,6 @@ export interface OpenMemoryOptions extends Pick<MemoryOptions, 'sealedOrigin' | 
   readonly budget: Budget;
   /** Counts the use of the models. */
   readonly usage: UsageCounter;
-  /** What `claude -p` gets in its environment. */
   readonly claudeEnvironment: ClaudeCliOptions['environment'];
   /** Called before a turn is worked on. */
   readonly onMark?: ((what: TurnWork, turnId: string) => void) | undefined;
@@ -224,7 +223,6 @@ async function getReranker(
   return { reranker: watched(reranker, 'reranker', ['score']) };
 }
 
-/** The configured model; null where rules are in charge. */
 export async function openLanguageModel(parts: Omit<OpenMemoryOptions, 'budget'>): Promise<LanguageModel | null> {
   const { env, config, paths, redactor, usage, claudeEnvironment, log } = parts;
   if (config.llm !== 'claude' && config.llm !== 'openai') return null;

@@ -16,7 +16,7 @@ import type { Fact } from './facts/fact.ts';
 import { openFacts } from './facts.ts';
 import { openRemoval } from './forget.ts';
 import { createFileReferences } from './ingest/file-references.ts';
-import type { ServiceParts } from './ingest/parts.ts';
+import type { OpenParts } from './ingest/parts.ts';
 import { createTaskQueue } from './ingest/task-queue.ts';
 import { createTurnReader } from './ingest/turn-reader.ts';
 import { createTurnRegistry } from './ingest/turn-registry.ts';
@@ -38,22 +38,7 @@ import type { Activity } from './tasks/judge.ts';
 import type { Tasks } from './tasks/tasks.ts';
 
 /** Memory closes journal, index, watch and both models; the caller closes the embedder. */
-export interface MemoryOptions
-  extends Pick<
-    ServiceParts,
-    | 'journal'
-    | 'crashMarks'
-    | 'nodeFiles'
-    | 'index'
-    | 'model'
-    | 'local'
-    | 'quota'
-    | 'redactor'
-    | 'getProject'
-    | 'clock'
-    | 'log'
-    | 'randomHex'
-  > {
+export interface MemoryOptions extends OpenParts {
   readonly config: Pick<Config, 'llm' | 'compaction' | 'recall' | 'rerank' | 'inject' | 'dream' | 'facts'>;
   /** Absent where results keep the order of ranking. */
   readonly reranker?: Reranker;

@@ -9,7 +9,6 @@ export interface MessagesRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
   readonly receivedAtMs: number;
-  /** Absent where nothing is timed. */
   readonly timer?: PhaseTimer;
   /** Lets the rewrite take `ms` longer. Absent where there is no deadline. */
   readonly extendDeadline?: (ms: number) => void;

@@ -85,7 +85,6 @@ export function* redactText(text: string, mark: Marker): Steps<string> {
   return replace(text, replacements);
 }
 
-/** Redacts inside the string literals of JSON. */
 export function* redactLiterals(json: string, mark: Marker): Steps<string> {
   const replacements: Replacement[] = [];
   let depth = 0;

@@ -126,7 +126,6 @@ export function matchFrom(pattern: RegExp, text: string, from: number): RegExpEx
   return pattern.exec(text);
 }
 
-/** All matches of a global pattern. */
 export function* getMatches(pattern: RegExp, text: string): Steps<RegExpExecArray[]> {
   const matches: RegExpExecArray[] = [];
   yield;

@@ -25,8 +25,6 @@ export function registerFlush(program: Command, context: Context): void {
     });
 }
 
-type Flags = CommandFlags<'dryRun', 'project'>;
-
 export function registerDream(program: Command, context: Context): void {
   addCommand(
     program,
@@ -37,7 +35,7 @@ export function registerDream(program: Command, context: Context): void {
   )
     .option('--dry-run', 'print the changes without making them')
     .option('--project <dir>', 'only the memory of the project in this directory')
-    .jsonAction('document', async ({ dryRun = false, project, json }: Flags) => {
+    .jsonAction('document', async ({ dryRun = false, project, json }: CommandFlags<'dryRun', 'project'>) => {
       const request = { dryRun, projectDir: project === undefined ? undefined : resolveDirectory(project) };
       if (!json) context.term.progress('consolidating…');
       const report = await getEngine(context.paths).call('memory/dream', request);

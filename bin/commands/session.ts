@@ -98,7 +98,6 @@ function detailLines(detail: SessionDetail, paint: Paint): string[] {
   ];
 }
 
-/** Items whose text the other list does not have. */
 function without(own: readonly Item[], other: readonly Item[]): Item[] {
   const texts = new Set(other.map(({ text }) => text));
   return own.filter(({ text }) => !texts.has(text));

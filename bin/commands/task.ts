@@ -15,8 +15,6 @@ import { rowIds, saveRows } from './memory/ids.ts';
 import { projectName } from './memory/list.ts';
 
 type Fields = OperationInput<'tasks/edit'>['fields'];
-type Status = TaskView['status'];
-
 type Flags = CommandFlags<'all' | 'done', 'project' | 'from' | 'what' | 'title' | 'at' | 'topic'> &
   Pick<Fields, 'mode' | 'priority'> & { readonly dependsOn?: string[] };
 
@@ -165,7 +163,7 @@ function registerEdit(task: Command, context: Context): void {
 
 interface StatusCommand {
   readonly name: string;
-  readonly status: Status;
+  readonly status: TaskView['status'];
   readonly description: string;
 }
 

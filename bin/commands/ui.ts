@@ -2,12 +2,10 @@ import type { Command } from 'commander';
 import { addCommand, type CommandFlags, type Context, readingEngine } from '../context.ts';
 import { openOnDesktop } from '../terminal/desktop.ts';
 
-type Flags = CommandFlags & { readonly open: boolean };
-
 export function registerUi(program: Command, context: Context): void {
   addCommand(program, 'ui', 'open the dashboard in the browser; its link works once', 'comet-cc ui')
     .option('--no-open', 'only print the link')
-    .jsonAction('document', async (flags: Flags) => {
+    .jsonAction('document', async (flags: CommandFlags & { readonly open: boolean }) => {
       const { term, env } = context;
       const opened = await readingEngine(context).call('ui/open', {});
       const { url, port, wanted_port: wanted } = opened;

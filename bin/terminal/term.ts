@@ -44,7 +44,6 @@ export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEn
     width: isTerminal ? stdout.columns || 80 : Number.POSITIVE_INFINITY,
     /** Data, on stdout, with a newline. */
     out,
-    /** One JSON document on stdout. */
     json,
     /** The answer of a command: with `--json` as a document, else as lines. */
     print: (flags: { readonly json?: boolean | undefined }, value: unknown, lines: () => readonly string[]): void =>

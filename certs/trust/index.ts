@@ -19,7 +19,6 @@ export interface MachineFacts {
   findTool(name: string): string | null;
 }
 
-/** The stores of a machine; none where no store is known. */
 export function trustStores(facts: MachineFacts): TrustStore[] {
   if (facts.platform === 'darwin') return [createDarwinTrust(facts.workDir)];
   if (facts.platform !== 'linux') return [];

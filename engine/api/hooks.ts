@@ -37,7 +37,6 @@ export const subagentInput = sessionInput.extend({
 });
 
 type SessionStart = Omit<z.infer<typeof startInput>, 'passes' | 'tells'>;
-type HookPrompt = z.infer<typeof promptInput>;
 type SubagentStart = z.infer<typeof subagentInput>;
 export type HookHandlers = ReturnType<typeof createHookHandlers>;
 
@@ -92,7 +91,7 @@ export function createHookHandlers({ memory, policy, subagents, config, linkedTe
       const isWanted = adds && policy.of(projectDir).adds;
       return { text: isWanted ? await sessionBlock(sessionId, projectDir) : '', isFirst: true };
     },
-    prompt({ sessionId, prompt }: HookPrompt): HookText {
+    prompt({ sessionId, prompt }: z.infer<typeof promptInput>): HookText {
       memory.capture.reportPrompt(sessionId, prompt);
       return NO_TEXT;
     },

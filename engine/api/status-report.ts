@@ -115,7 +115,6 @@ async function stoppedReport(context: Context, guard: GuardStatus | null) {
   };
 }
 
-/** Null when the engine does not answer. */
 async function engineStatus(context: Context): Promise<EngineStatus | null> {
   const call = engineClient(context.paths.engineSocket).call('status', {}, { timeoutMs: ENGINE_MS });
   return await call.catch(() => null);

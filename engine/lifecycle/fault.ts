@@ -35,7 +35,6 @@ const ACTIONS = {
 interface Fault {
   readonly point: Point;
   readonly action: keyof typeof ACTIONS;
-  /** The call that fails; null for every call. */
   readonly call: number | null;
   /** Beginning of the id of the turn that fails; '' for every turn. */
   readonly turn: string;
@@ -60,7 +59,6 @@ export function readFaults(spec: string | undefined, upstream: string): readonly
   });
 }
 
-/** Runs the faults of a point; null where it has none. */
 export function faultAt(faults: readonly Fault[], point: Point): (() => Promise<void>) | null {
   const here = faults.filter((fault) => fault.point === point);
   let calls = 0;
@@ -84,7 +82,6 @@ export function withFaults<R extends Rewriter>(rewriter: R, faults: readonly Fau
   };
 }
 
-/** What the faults do to a turn; undefined where they name none. */
 export function turnFaults(faults: readonly Fault[]) {
   if (!faults.some(({ point }) => point === 'read' || point === 'compact')) return undefined;
   return (at: 'read' | 'compact', turnId: string): void => {

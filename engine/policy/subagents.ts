@@ -22,7 +22,6 @@ interface Agent {
   readonly text: string;
   /** Its system prompt. */
   readonly prompt: string;
-  /** Null where it subscribes to nothing. */
   readonly filter: Subscription | null;
 }
 
@@ -144,7 +143,6 @@ function isSubscribed(agent: Agent): agent is SubscribedAgent {
   return agent.filter !== null;
 }
 
-/** Null where it is no definition of an agent. */
 export function parseAgent(file: string, text: string): Agent | null {
   const [whole = '', yaml = ''] = FRONT.exec(text) ?? [];
   if (yaml.length > MOST.front) return null;

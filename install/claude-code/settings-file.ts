@@ -56,7 +56,6 @@ export function userMemoryFile(env: NodeJS.ProcessEnv): string {
   return path.join(claudeDirectory(env), 'CLAUDE.md');
 }
 
-/** Variables that a settings file of Claude Code sets. */
 export async function settingsEnv(file: string): Promise<Record<string, unknown>> {
   // Missing, unreadable or not JSON: Claude Code ignores it too.
   const settings = parseJson(await readFile(file, 'utf8').catch(() => ''));

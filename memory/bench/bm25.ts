@@ -53,7 +53,6 @@ export function bestSnippet(text: string, query: string, chars: number): string 
   return pieces[scores.indexOf(Math.max(...scores))] ?? '';
 }
 
-/** Lower-case words. */
 export function findWords(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
 }

@@ -24,7 +24,6 @@ export interface Answer {
   readonly holds: boolean;
   /** What stands first, '' for nothing. */
   readonly first: string;
-  /** The turn that this is from. */
   readonly firstTurn: string;
 }
 

@@ -1,3 +1,4 @@
+import { memoize } from '../../common/map.ts';
 import { trimEnd } from '../../common/text.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
@@ -35,13 +36,7 @@ function saidByUser(text: string, turns: readonly TurnText[]): boolean {
   });
 }
 
-const wordsOfUser = new WeakMap<TurnText, ReadonlySet<string>>();
-
-function usersWords(turn: TurnText): ReadonlySet<string> {
-  const userWords = wordsOfUser.get(turn) ?? new Set([turn.user, ...split(turn.user)].map(flat));
-  wordsOfUser.set(turn, userWords);
-  return userWords;
-}
+const usersWords = memoize(({ user }: TurnText) => new Set([user, ...split(user)].map(flat)));
 
 function wholeText(turn: TurnText): string {
   return [turn.user, ...turn.parts.map((part) => part.text)].join('\n');

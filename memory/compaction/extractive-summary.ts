@@ -143,7 +143,6 @@ function getTrigger(title: string, values: readonly string[]): string {
   return title === '' ? `When I come back to this conversation${about}` : `When I come back to “${title}”${about}`;
 }
 
-/** Adds the images that the user shows, and what was done. */
 function withArtifacts(summary: string, turns: readonly TurnText[], actions: readonly Action[]): string {
   const images = findImages(turns.map(({ user }) => user).join('\n'));
   const done = getCapsule(actions);

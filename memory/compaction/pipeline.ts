@@ -42,19 +42,9 @@ const MOST_SHOWN = 100;
 /** Older drafts are not queued for the model after a restart. */
 const UPGRADE_MS = 15 * 86_400_000;
 
-export type PipelineParts = Pick<
+export type PipelineParts = Omit<
   ServiceParts,
-  | 'journal'
-  | 'crashMarks'
-  | 'getProject'
-  | 'clock'
-  | 'log'
-  | 'turnRegistry'
-  | 'catalogue'
-  | 'files'
-  | 'store'
-  | 'turnReader'
-  | 'taskQueue'
+  'nodeFiles' | 'index' | 'model' | 'local' | 'quota' | 'redactor' | 'randomHex' | 'indexer' | 'snapshooter'
 > & {
   readonly config: Pick<Config, 'llm' | 'compaction'>;
   readonly compactor: Compactor;

@@ -1,5 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { memoize } from '../../common/map.ts';
 import { trimEnd } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { Fact, MemoryNode, StatementRef } from '../model/node.ts';
@@ -204,7 +205,6 @@ function withClosed(former: MemoryNode, closed: readonly Statement[], next: Memo
   return closeIfSuperseded({ ...former, facts: [...facts, ...added] });
 }
 
-/** Closes the node when all of its statements are closed. */
 function closeIfSuperseded(node: MemoryNode): MemoryNode {
   const closed = node.facts.filter(isClosed);
   if (closed.length < node.facts.length || currentSummary(node) !== null) return node;
@@ -219,21 +219,15 @@ function closeIfSuperseded(node: MemoryNode): MemoryNode {
 
 type SaidEnding = Ending & { readonly origin: Origin };
 
-const endings = new WeakMap<MemoryNode, readonly SaidEnding[]>();
-
 /** What the user's sentences end, and what the assistant says that it replaced. */
-function getEndings(node: MemoryNode): readonly SaidEnding[] {
-  const known = endings.get(node);
-  if (known !== undefined) return known;
-  const own = openStatements(node).flatMap(({ text, origin }): SaidEnding[] => {
+const getEndings = memoize((node: MemoryNode): readonly SaidEnding[] =>
+  openStatements(node).flatMap(({ text, origin }): SaidEnding[] => {
     const ending = origin === 'user' || (origin === 'assistant' && DONE.test(text)) ? getEnding(text) : null;
     const { fresh = [], assertion = null } = ending ?? {};
     const mayEnd = origin === 'user' || fresh.length > 0 || (assertion?.isNew === true && assertion.kind === 'figure');
     return ending === null || !mayEnd ? [] : [{ ...ending, origin }];
-  });
-  endings.set(node, own);
-  return own;
-}
+  }),
+);
 
 /** What a sentence is about that gives something another value, in its words; '' for any other sentence. */
 export function getChanged(text: string): string {

@@ -75,7 +75,6 @@ export function topicRuns(
   return runs;
 }
 
-/** The turns since the last shift of topic. */
 export function lastTopic(turns: readonly TurnText[], embeddings: TurnEmbeddings): readonly TurnText[] {
   let start = 0;
   for (let at = 1; at < turns.length; at += 1) {

@@ -63,19 +63,9 @@ export interface ConsolidationStatus extends Pick<DreamLedger, 'at' | 'merged' |
 export type ConsolidationReport = ReturnType<typeof getReport>;
 export type Consolidator = Awaited<ReturnType<typeof openConsolidator>>;
 
-type Parts = Pick<
+type Parts = Omit<
   ServiceParts,
-  | 'clock'
-  | 'index'
-  | 'log'
-  | 'model'
-  | 'nodeFiles'
-  | 'quota'
-  | 'getProject'
-  | 'catalogue'
-  | 'indexer'
-  | 'snapshooter'
-  | 'store'
+  'journal' | 'crashMarks' | 'local' | 'redactor' | 'randomHex' | 'turnRegistry' | 'turnReader' | 'taskQueue' | 'files'
 > & {
   readonly config: Pick<Config, 'dream'>;
   readonly dreams: DreamFiles;

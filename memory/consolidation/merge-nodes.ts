@@ -47,7 +47,6 @@ export function mergedNodes(keeper: MemoryNode, losers: readonly MemoryNode[], m
   return [whole, ...pointers];
 }
 
-/** Decisions, open items and values of all, each once. */
 function mergedShape(nodes: readonly MemoryNode[]): Pick<MemoryNode, 'decisions' | 'open' | 'values'> {
   const byText = <T extends { text: string }>(items: readonly T[]): T[] => [
     ...new Map(items.map((item) => [item.text, item])).values(),

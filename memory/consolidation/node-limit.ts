@@ -62,7 +62,7 @@ type OldPair = readonly [older: MemoryNode, newer: MemoryNode];
  * is old gets coarser evenly. Decisions, what is always shown and what a person wrote are never among them.
  */
 export function chooseOldPairs(nodes: readonly MemoryNode[], rule: Pick<MergeRule, 'isWaiting'>): readonly OldPair[] {
-  const own = nodes.filter(countsItself);
+  const own = nodes.filter((node) => !isGroup(node) && !isBundled(node) && node.kind !== 'tool' && !isFromText(node));
   if (own.length <= MOST) return [];
   const older = own.toSorted(byAge).slice(0, -NEWEST);
   const alike = grouped(
@@ -98,11 +98,6 @@ function getBoth(one: string, other: string, between: string, most: number): str
   const half = Math.floor(room / 2);
   const first = clip(one, Math.max(half, room - other.length));
   return `${first}${between}${clip(other, room - first.length)}`;
-}
-
-/** Excludes groups, tool nodes and document chunks. */
-function countsItself(node: MemoryNode): boolean {
-  return !isGroup(node) && !isBundled(node) && node.kind !== 'tool' && !isFromText(node);
 }
 
 function mayMergeOld(node: MemoryNode, rule: Pick<MergeRule, 'isWaiting'>): boolean {

@@ -80,7 +80,6 @@ function installCommand(dir: string): string {
   return `npm install --prefix "${dir}" ${names.join(' ')}`;
 }
 
-/** '' if the package is not installed. */
 function installedVersion(dir: string, name: string): string {
   try {
     const manifest = readFileSync(packageFile(dir, name, 'package.json'), 'utf8');

@@ -8,7 +8,6 @@ export interface FactSource {
   readonly facts: readonly Fact[];
 }
 
-/** `facts` may be a function that lists them. */
 type AnySource = Pick<FactSource, 'ontology'> & { readonly facts: FactSource['facts'] | (() => Iterable<Fact>) };
 const listed = (facts: AnySource['facts']) => (typeof facts === 'function' ? [...facts()] : facts);
 

@@ -9,7 +9,6 @@ export const factSchema = z.object({
   value: z.string().min(1),
   /** The newest span of a turn that says so. */
   evidence: z.string(),
-  /** Turn and session of the evidence. */
   turn_id: z.string(),
   session_id: z.string(),
   /** 0 to 1. */

@@ -57,7 +57,7 @@ function getProposal(subject: string, own: readonly Statement[]): Proposal {
   const lasts = Math.max(...times) - Math.min(...times) >= LASTING_MS;
   const fitting = [...new Set(own.map(({ text }) => text))].filter((text) => text.length <= EXAMPLE_CHARS);
   return {
-    name: `Project.${subject.split('-').map(capitalized).join('')}`,
+    name: `Project.${subject.replace(/(?:^|-)(.)/g, (_, letter: string) => letter.toUpperCase())}`,
     concept: {
       label: `what holds about ${subject}`,
       examples: fitting.toSorted((one, other) => one.length - other.length).slice(0, EXAMPLES),
@@ -69,8 +69,4 @@ function getProposal(subject: string, own: readonly Statement[]): Proposal {
     statements: own.length,
     sessions: new Set(own.map(({ session_id }) => session_id)).size,
   };
-}
-
-function capitalized(word: string): string {
-  return word.charAt(0).toUpperCase() + word.slice(1);
 }

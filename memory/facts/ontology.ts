@@ -113,7 +113,6 @@ export function mergeOntologies(
   };
 }
 
-/** Null for a concept that the ontology does not declare. */
 export function conceptNamed(ontology: Ontology, concept: string): Concept | null {
   return Object.hasOwn(ontology.concepts, concept) ? (ontology.concepts[concept] as Concept) : null;
 }
@@ -128,7 +127,6 @@ export function conceptNames(ontology: Ontology): string[] {
   return Object.keys(ontology.concepts).sort(compareText);
 }
 
-/** JSON schema of an ontology file, for editors. */
 export function ontologyJsonSchema(): Record<string, unknown> {
   return { ...z.toJSONSchema(ontologySchema, { io: 'input' }), title: 'Ontology of facts' };
 }

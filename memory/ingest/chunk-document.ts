@@ -135,7 +135,6 @@ export function documentTurn(chunk: Chunk, source: DocumentFile, atMs: number): 
   return { key: sha256(`key\n${turnId}`), turnId, sessionId, projectDir, model: DOCUMENT, atMs, messages: [message] };
 }
 
-/** Text of a document block, '' for any other block. */
 export function documentText(block: Block): string {
   if (block['type'] !== 'document') return '';
   const { type, data } = (block['source'] ?? {}) as { readonly type?: unknown; readonly data?: unknown };

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { finishesWithin } from '../../common/async.ts';
-import { LruMap } from '../../common/map.ts';
+import { LruMap, memoize } from '../../common/map.ts';
 import { isRecord, toText } from '../../common/text.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
@@ -88,13 +88,7 @@ export type FileReferences = ReturnType<typeof createFileReferences>;
 export function createFileReferences({ sources, sourcePatience = 1, getProject, redactor, catalogue }: Parts) {
   const trees = createWorkingTrees(sources, getProject);
   const states = createStateCache(sources);
-  const marksByNode = new WeakMap<MemoryNode, readonly FileMark[]>();
-
-  function getMarksFor(node: MemoryNode): readonly FileMark[] {
-    const marks = marksByNode.get(node) ?? fileMarks(node.source_links);
-    marksByNode.set(node, marks);
-    return marks;
-  }
+  const getMarksFor = memoize(({ source_links }: MemoryNode) => fileMarks(source_links));
 
   return {
     /** Records the latest working tree of a project. */

@@ -15,8 +15,8 @@ import type { TaskQueue } from './task-queue.ts';
 import type { TurnReader } from './turn-reader.ts';
 import type { TurnRegistry } from './turn-registry.ts';
 
-/** What the services of memory share; each takes what it needs. */
-export interface ServiceParts {
+/** Opened by the caller. */
+export interface OpenParts {
   readonly journal: Journal;
   readonly crashMarks: CrashMarks;
   readonly nodeFiles: NodeFiles;
@@ -33,6 +33,10 @@ export interface ServiceParts {
   readonly log: Log;
   /** Fresh lower-case hex, at least six digits. */
   readonly randomHex: () => string;
+}
+
+/** What the services of memory share; each takes what it needs. */
+export interface ServiceParts extends OpenParts {
   readonly catalogue: NodeRegistry;
   readonly turnRegistry: TurnRegistry;
   readonly turnReader: TurnReader;

@@ -1,5 +1,5 @@
 import { runInSlices, type Steps } from '../../common/async.ts';
-import { LruMap } from '../../common/map.ts';
+import { LruMap, memoize } from '../../common/map.ts';
 import { sha256, trimEnd } from '../../common/text.ts';
 import type { CapturedMessage, CapturedTurn, Origin } from '../../common/turn.ts';
 import { findPrivateTexts, isJson, type Redactor, stringLiterals } from '../../redact/index.ts';
@@ -11,16 +11,13 @@ import { findDigests, ownTexts } from './turn-trust.ts';
 /** Tool traffic kept per part of a buffered turn; the model reads turns from the journal. */
 const BUFFERED_TOOL_CHARS = 4_000;
 
-const privateSpans = new WeakMap<Redactor, PrivateSpans>();
-
 /** Redacts secrets and private spans, and hashes what is left. */
 export async function redactTurn(
   turn: CapturedTurn,
   redactor: Redactor,
 ): Promise<Omit<CapturedTurn, 'earlierPrivate'> & { readonly redacted: boolean }> {
   let redacted = false;
-  const words = privateSpans.get(redactor) ?? createPrivateSpans();
-  privateSpans.set(redactor, words);
+  const words = getPrivateSpans(redactor);
   await runInSlices(words.collect(turn));
   const messages: CapturedMessage[] = [];
   const origins: Record<string, Origin> = { ...turn.origins };
@@ -88,7 +85,7 @@ interface PrivateSpans {
   tag(sessionId: string, content: string): string;
 }
 
-function createPrivateSpans(): PrivateSpans {
+const getPrivateSpans = memoize((_: Redactor): PrivateSpans => {
   const sessions = new LruMap<string, ReadonlySet<string>>(MAX_SESSIONS);
 
   return {
@@ -112,7 +109,7 @@ function createPrivateSpans(): PrivateSpans {
       }, content);
     },
   };
-}
+});
 
 /** The whole text, its lines and sentences, and words that look like identifiers. */
 function getSpans(text: string): string[] {

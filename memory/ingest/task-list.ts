@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { memoize } from '../../common/map.ts';
 import { neutralLine, parseJson, toText } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import type { JournalTurn, TurnPart, TurnText } from '../model/turn.ts';
@@ -123,17 +124,10 @@ interface Change {
 /** List changes kept per session, newest first to stay. */
 const MAX_TURNS = 200;
 
-/** To-do lists of all sessions. */
 export function createTaskLists() {
   const sessions = new Map<string, readonly Change[]>();
   /** `lists` runs while a prompt waits, and few sessions change in between. */
-  const settled = new WeakMap<readonly Change[], readonly Task[]>();
-
-  function getTasks(turns: readonly Change[]): readonly Task[] {
-    const tasks = settled.get(turns) ?? listTasksAfter(turns.flatMap(({ changes }) => changes));
-    settled.set(turns, tasks);
-    return tasks;
-  }
+  const getTasks = memoize((turns: readonly Change[]) => listTasksAfter(turns.flatMap(({ changes }) => changes)));
 
   return {
     record({ turnId, sessionId, atMs }: Pick<JournalTurn, 'turnId' | 'sessionId' | 'atMs'>, text: TurnText): void {

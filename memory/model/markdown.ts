@@ -84,7 +84,6 @@ export function renderDocument(document: NodeDocument): string {
   return [document.lead, ...document.sections.map(({ raw }) => raw)].join('');
 }
 
-/** @returns the document, or what is wrong with its front matter */
 export function parseDocument(text: string): NodeDocument | string {
   const front = parseFrontMatter(text);
   if (front === null) return 'front matter: expected it between two lines of ---';
@@ -288,7 +287,8 @@ function problem(key: string, expected: string): ParsedSection {
 
 /** A string as it is where it reads back the same, everything else as JSON: the values of claims, and of schema 1. */
 export function writeValue(value: unknown): string {
-  if (typeof value === 'string' && isOneLine(value) && !isJson(value)) return value;
+  if (typeof value === 'string' && isOneLine(value) && !(MAY_BE_JSON.test(value) && parseJson(value) !== undefined))
+    return value;
   return JSON.stringify(value);
 }
 
@@ -324,10 +324,6 @@ export function unescapeHeadings(text: string): string {
     .split('\n')
     .map((line) => (/^\\+#/.test(line) ? line.slice(1) : line))
     .join('\n');
-}
-
-function isJson(text: string): boolean {
-  return MAY_BE_JSON.test(text) && parseJson(text) !== undefined;
 }
 
 export interface FrontMatter {
@@ -446,7 +442,6 @@ export function renderBriefFile(brief: StoredBrief): string {
   ].join('\n');
 }
 
-/** @returns the brief, or what is wrong with it */
 export function parseBriefFile(text: string): StoredBrief | string {
   const front = parseFrontMatter(text);
   if (front === null) return 'front matter: expected it between two lines of ---';

@@ -61,7 +61,6 @@ const TaskFields = z.object({
 
 type TaskFields = z.infer<typeof TaskFields>;
 
-/** A task as its file states it. */
 export interface Task extends TaskFields {
   /** File name without its ending. */
   readonly name: string;

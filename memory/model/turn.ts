@@ -1,6 +1,7 @@
+import { memoize } from '../../common/map.ts';
+import { decodePercent } from '../../common/text.ts';
 import { type CapturedTurn, lowestOrigin, ORIGINS, type Origin } from '../../common/turn.ts';
 
-/** A file of a project at one moment. */
 export interface FileMark {
   /** Relative to the project's root, with forward slashes. */
   readonly path: string;
@@ -116,19 +117,12 @@ export function getAnswers({ parts }: Pick<TurnText, 'parts'>): string[] {
 /** Where the user picks an answer or approves a plan. */
 export const DIALOGS: ReadonlySet<string> = new Set(['AskUserQuestion', 'ExitPlanMode']);
 
-/** User and assistant text and the client's dialogs only, with the origin of that text. */
-export function withoutToolOutput(turn: TurnText): TurnText {
-  const stripped = withoutToolOutputCache.get(turn);
-  if (stripped !== undefined) return stripped;
+/** User and assistant text and the client's dialogs only, with the origin of that text; the same object each time. */
+export const withoutToolOutput = memoize((turn: TurnText): TurnText => {
   const parts = turn.parts.filter(({ kind, tool }) => kind === 'assistant' || DIALOGS.has(tool));
   const origins: Origin[] = parts.flatMap(({ kind, origin }) => (kind === 'tool_result' ? [] : [origin]));
-  const bare = { ...turn, parts, origin: lowestOrigin([...origins, turn.userOrigin ?? 'user']) };
-  withoutToolOutputCache.set(turn, bare);
-  return bare;
-}
-
-/** Returns the same object each time, so that caches keyed by it hit. */
-const withoutToolOutputCache = new WeakMap<TurnText, TurnText>();
+  return { ...turn, parts, origin: lowestOrigin([...origins, turn.userOrigin ?? 'user']) };
+});
 
 const SCHEME = 'file:';
 
@@ -136,15 +130,16 @@ const SCHEME = 'file:';
 export function formatFileLink({ path, sha256, commit }: FileMark): string {
   const details = Object.entries({ sha256, commit }).filter(([, value]) => value !== '');
   const marks = details.map(([key, value]) => `${key}=${value}`).join('&');
-  return `${SCHEME}${escapePath(path)}${marks === '' ? '' : `#${marks}`}`;
+  return `${SCHEME}${path.replace(/[%#\s\p{Cc}\p{Cf}]/gu, encodeURIComponent)}${marks === '' ? '' : `#${marks}`}`;
 }
 
 /** Null for a link to something else, and for one that names no file inside a project. */
 export function parseFileLink(link: string): FileMark | null {
   if (!link.startsWith(SCHEME)) return null;
   const [escaped = '', marks = ''] = link.slice(SCHEME.length).split('#', 2);
-  const path = unescapePath(escaped);
-  if (path === null || !isProjectPath(path)) return null;
+  // A stray % of a hand edit: no path that could be meant.
+  const path = decodePercent(escaped);
+  if (path === undefined || !isProjectPath(path)) return null;
   const values = new URLSearchParams(marks);
   const getMark = (key: string): string => /^[0-9a-f]+$/.exec(values.get(key) ?? '')?.[0] ?? '';
   return { path, sha256: getMark('sha256'), commit: getMark('commit') };
@@ -169,19 +164,6 @@ export function latestMarks(marks: readonly FileMark[]): FileMark[] {
 export function isProjectPath(path: string): boolean {
   if (path === '' || path.includes('\0') || path.includes('\\') || /^[a-z]:/i.test(path)) return false;
   return path.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
-}
-
-function escapePath(path: string): string {
-  return path.replace(/[%#\s\p{Cc}\p{Cf}]/gu, encodeURIComponent);
-}
-
-function unescapePath(text: string): string | null {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    // A stray % of a hand edit: no path that could be meant.
-    return null;
-  }
 }
 
 /** A file that a node is about and that is no longer what it was. */

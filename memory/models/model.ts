@@ -30,7 +30,6 @@ export interface SummaryInput {
   readonly brief: string;
   /** Claims of that brief with their source turns, so that a new brief can keep them. */
   readonly briefClaims?: readonly Claim[];
-  /** Current statements that these turns may supersede. */
   readonly known?: readonly KnownStatement[];
   /** Open tasks that these turns may say more of. */
   readonly tasks?: readonly KnownTask[];

@@ -27,8 +27,6 @@ function strongestFacts({ ontology, facts }: FactSource, budgetTokens: number, s
   return kept;
 }
 
-type ChangeRules = ShownText & { readonly sessionId: string; readonly budgetTokens: number };
-
 const CHANGED = 'Facts that changed since the Facts section of the system prompt; this is newer:';
 const ENDED = 'no longer ';
 /** What is negated in fewer characters may stand in another line for something else. */
@@ -41,7 +39,7 @@ const FACT_LINE = /^- (no longer )?([A-Za-z0-9.]+): (?=")/;
  */
 export function changedFactLines(
   { ontology, facts, closed }: ChangingFacts,
-  { block, since, sessionId, budgetTokens }: ChangeRules,
+  { block, since, sessionId, budgetTokens }: ShownText & { readonly sessionId: string; readonly budgetTokens: number },
 ): string[] {
   const shown = readShown([...block, ...since]);
   const getKey = ({ concept, value }: Fact): string => `${concept}: ${quoteValue(value)}`;

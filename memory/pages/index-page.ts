@@ -1,6 +1,7 @@
+import { memoize } from '../../common/map.ts';
 import { compareText, formatCount, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import { getLines, type Page, type PageLine } from '../model/page.ts';
+import { getLines, type Page } from '../model/page.ts';
 import type { Task } from '../model/task.ts';
 import { getUrgency, isOverdue } from '../tasks/trigger.ts';
 import { projectName } from './merge-pages.ts';
@@ -105,16 +106,10 @@ export function isCurrent(section: string): boolean {
   return !/^(?:before|reported)\b/i.test(section);
 }
 
-/** Pages are immutable, so the result can be cached by identity. */
-const counts = new WeakMap<Page, number>();
-
 /** How many statements hold now. */
-export function countStatements(page: Page): number {
-  const isOwn = ({ section, statement }: PageLine): boolean => statement !== null && isCurrent(section);
-  const count = counts.get(page) ?? getLines(page).filter(isOwn).length;
-  counts.set(page, count);
-  return count;
-}
+export const countStatements = memoize(
+  (page: Page) => getLines(page).filter(({ section, statement }) => statement !== null && isCurrent(section)).length,
+);
 
 /** As in `3 statements, 2026-03-01`. */
 export function formatPage(page: Page): string {

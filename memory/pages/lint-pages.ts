@@ -2,6 +2,7 @@ import path from 'node:path';
 import { runInSlices, type Steps } from '../../common/async.ts';
 import type { Problem } from '../../common/errors.ts';
 import { grouped } from '../../common/map.ts';
+import { decodePercent } from '../../common/text.ts';
 import { getLines, type Page } from '../model/page.ts';
 import { createEnding } from './merge-pages.ts';
 import { getAttribute } from './statement.ts';
@@ -98,7 +99,7 @@ function linkProblems(texts: ReadonlyMap<string, string>): PageProblem[] {
   const dead: PageProblem[] = [];
   for (const [file, text] of texts) {
     for (const [, address = ''] of text.matchAll(LINK)) {
-      const to = path.posix.join(path.posix.dirname(file), decoded(address));
+      const to = path.posix.join(path.posix.dirname(file), decodePercent(address) ?? address);
       if (file !== to) linked.add(to);
       const isOwn = /^(?:topics|plans)\/.+\.md$/.test(to);
       if (isOwn && !texts.has(to)) dead.push({ file, line: null, kind: 'dead_link', message: `there is no ${to}` });
@@ -109,12 +110,4 @@ function linkProblems(texts: ReadonlyMap<string, string>): PageProblem[] {
   );
   const message = 'nothing links to it; comet-cc dream writes the index again, and lists the newest topics only';
   return [...dead, ...orphans.map((file): PageProblem => ({ file, line: null, kind: 'orphan', message }))];
-}
-
-function decoded(address: string): string {
-  try {
-    return decodeURIComponent(address);
-  } catch {
-    return address;
-  }
 }

@@ -312,7 +312,6 @@ export function projectName(project: string): string {
   return last.replace(/\.git$/, '') || 'project';
 }
 
-/** Null where nothing changed. */
 function finishPage({ page, entries, sources, updated }: Draft, getLink: (nodeId: string) => string): Page | null {
   const changed = entries.filter(({ isChanged }) => isChanged);
   const head = { ...page.head, updated, sources: [...sources] };

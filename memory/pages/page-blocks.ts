@@ -195,7 +195,6 @@ export function changeBlocks(
 
 interface BlockChanges {
   readonly added: readonly ReceivedBlock[];
-  /** Keys. */
   readonly removed: ReadonlySet<string>;
   readonly isKnown: (key: string) => boolean;
   readonly redact: (text: string) => string;

@@ -97,7 +97,6 @@ export function createTopics({ topicPages, facts, getProject, redactor, index, c
   };
 }
 
-/** The facts of a concept are found as one section. */
 function searchFacts(facts: readonly Fact[], query: SectionQuery): TopicHit[] {
   const byConcept = grouped(facts, ({ concept }) => concept);
   const lines = [...byConcept].flatMap(([concept, own]) => [
@@ -154,7 +153,8 @@ export function readTopic(
     ...topic,
     lines: shown.map(({ section, raw }) => {
       const text = redact(raw.trimEnd().replace(LINK, '$1'));
-      return { section, text, reported: isReported(section) };
+      // What came from outside is a claim, also where a person wrote the heading.
+      return { section, text, reported: section.toLowerCase() === 'reported' };
     }),
   };
 }
@@ -167,11 +167,6 @@ function getPage({ pages, texts }: Pages, name: string): Pick<Page, 'lines'> {
 function getView(name: string, page: Page): TopicView {
   const { title, scope, project, updated } = page.head;
   return { name, title, scope, project, updated, statements: countStatements(page) };
-}
-
-/** What came from outside is a claim, also where a person wrote the heading. */
-function isReported(section: string): boolean {
-  return section.toLowerCase() === 'reported';
 }
 
 function getProblem({ problems }: Pages, name: string): Problem | undefined {

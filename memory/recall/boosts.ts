@@ -29,7 +29,6 @@ export interface BoostRules {
   /** The project that asks, '' for none. */
   readonly project: string;
   readonly nowMs: number;
-  /** The date that the query names. */
   readonly date: NamedDate | null;
 }
 

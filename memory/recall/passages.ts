@@ -131,7 +131,6 @@ function findBest(text: string, terms: QueryTerms, rules: PassageRules) {
   return range === null ? null : { text: getText(read, pieces, range, rules.maxChars), coverage: range.coverage };
 }
 
-/** Share of the words of `text` that `other` contains. */
 export function containedShare(text: string, other: string): number {
   const [own, known] = [new Set(tokenize(text)), new Set(tokenize(other))];
   return own.size === 0 ? 1 : [...own].filter((token) => known.has(token)).length / own.size;

@@ -1,3 +1,4 @@
+import { LruMap, memoize } from '../../common/map.ts';
 import { compareText, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { renderBrief } from '../compaction/brief.ts';
@@ -26,17 +27,7 @@ type Parts = Pick<ServiceParts, 'nodeFiles' | 'getProject' | 'clock' | 'turnRegi
 
 export function createProjectOverview({ turnRegistry, catalogue, nodeFiles, getProject, clock, files }: Parts) {
   /** Valid while the registry returns the same list. */
-  const cache = new Map<string, { readonly of: readonly MemoryNode[]; readonly summary: ProjectSummary }>();
-
-  function getSummary(project: string): ProjectSummary {
-    const of = catalogue.all();
-    const before = cache.get(project);
-    if (before?.of === of) return before.summary;
-    if (cache.size >= PROJECTS) cache.clear();
-    const summary = summarizeProject(of.filter((node) => node.project === project));
-    cache.set(project, { of, summary });
-    return summary;
-  }
+  const getSummaries = memoize((_: readonly MemoryNode[]) => new LruMap<string, ProjectSummary>(PROJECTS));
 
   async function getBrief(project: string) {
     const any = { project, sessionId: '' };
@@ -47,7 +38,10 @@ export function createProjectOverview({ turnRegistry, catalogue, nodeFiles, getP
 
   return async (projectDir: string) => {
     const project = getProject(projectDir);
-    const summary = getSummary(project);
+    const nodes = catalogue.all();
+    const summary = getSummaries(nodes).getOrCreate(project, () =>
+      summarizeProject(nodes.filter((node) => node.project === project)),
+    );
     const mostImportant = summary.mostImportant.slice(0, MOST.nodes);
     const decisions = summary.decisions.slice(0, MOST.decisions);
     const most = summary.files.slice(0, MOST.files);
@@ -155,17 +149,13 @@ function getNames({ summary }: MemoryNode): string[] {
 }
 
 function getFiles(nodes: readonly MemoryNode[]): KnownFile[] {
-  const about = nodes.map((node) => ({ node, paths: getPaths(node) }));
+  const about = nodes.map((node) => ({ node, paths: fileMarks(node.source_links).map(({ path }) => path) }));
   const newest = new Map<string, MemoryNode>();
   for (const { node, paths } of about) for (const path of paths) newest.set(path, newest.get(path) ?? node);
   return countNames(about.map(({ paths }) => paths)).map((file) => ({
     ...file,
     newest: newest.get(file.name) as MemoryNode,
   }));
-}
-
-function getPaths({ source_links }: MemoryNode): string[] {
-  return source_links.length === 0 ? [] : fileMarks(source_links).map(({ path }) => path);
 }
 
 function getFacts(nodes: readonly MemoryNode[]): KnownFact[] {

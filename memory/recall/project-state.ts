@@ -1,3 +1,4 @@
+import { memoize } from '../../common/map.ts';
 import { clip, compareText, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { withPassedDates } from '../model/dates.ts';
@@ -174,20 +175,12 @@ function findSettled(newestFirst: readonly MemoryNode[]): (item: StateItem) => b
   };
 }
 
-/** Nodes are immutable. */
-const reportsByNode = new WeakMap<MemoryNode, readonly Report[]>();
-
 /** Of each sentence that says that something is done, or what somebody says. */
-function findReports(node: MemoryNode): readonly Report[] {
-  const before = reportsByNode.get(node);
-  if (before !== undefined) return before;
-  const { title = '', outcome = '', summary, open = [] } = node;
+const findReports = memoize(({ title = '', outcome = '', summary, open = [] }: MemoryNode): readonly Report[] => {
   const left = new Set(open.map(({ text }) => text));
   const sentences = [title, ...splitSentences(outcome), ...splitSentences(summary.replaceAll('; ', '. '))];
-  const reports = [...new Set(sentences)].flatMap((text) => (left.has(text) ? [] : (readReport(text) ?? [])));
-  reportsByNode.set(node, reports);
-  return reports;
-}
+  return [...new Set(sentences)].flatMap((text) => (left.has(text) ? [] : (readReport(text) ?? [])));
+});
 
 /** Of each kind that is asked for, and of the others that tell where the work stands. */
 const SHOWN: Readonly<Record<StateKind, Readonly<Record<StateKind, number>>>> = {

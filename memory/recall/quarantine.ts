@@ -1,3 +1,4 @@
+import { memoize } from '../../common/map.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 
@@ -15,26 +16,17 @@ const SIGNS: readonly RegExp[] = [
   /\brecall[_ ]mode\b\W{1,4}(?:passive|both)\b|\borigin\b\W{1,4}user\b/i,
 ];
 
-/** Nodes are immutable, so the result can be cached by identity. */
-const verdicts = new WeakMap<MemoryNode, boolean>();
-
 /**
  * Whether a node is excluded from recall: it is of untrusted origin, contains instructions, and was not released by the
  * user.
  */
 export function isQuarantined(node: MemoryNode): boolean {
-  if (isCleanOrigin(node.origin) || node.released === true) return false;
-  const before = verdicts.get(node);
-  if (before !== undefined) return before;
-  const gives = givesOrders(node);
-  verdicts.set(node, gives);
-  return gives;
+  return !isCleanOrigin(node.origin) && node.released !== true && givesOrders(node);
 }
 
-function givesOrders(node: MemoryNode): boolean {
-  const texts = [node.summary, node.trigger, node.detailed_summary ?? '', ...node.facts.map(({ value }) => value)];
-  return texts.some(hasInstructions);
-}
+const givesOrders = memoize(({ summary, trigger, detailed_summary, facts }: MemoryNode): boolean =>
+  [summary, trigger, detailed_summary ?? '', ...facts.map(({ value }) => value)].some(hasInstructions),
+);
 
 /** Whether a text reads as instructions to its reader. */
 export function hasInstructions(text: string): boolean {

@@ -231,7 +231,6 @@ export function readTasks(
   });
 }
 
-/** Current nodes that stand for a turn. */
 function nodesOf(turnId: string, { turnRegistry, catalogue }: Pick<Parts, 'turnRegistry' | 'catalogue'>): MemoryNode[] {
   const ids = turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering);
   return ids.flatMap((id) => catalogue.current(id) ?? []);

@@ -1,6 +1,7 @@
 import { beforeAbort, createBreaker } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
+import { memoize } from '../../common/map.ts';
 import { lowestOrigin } from '../../common/turn.ts';
 import { createWordRarity, loadStaticTable } from '../embeddings/static-encoder.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
@@ -47,7 +48,6 @@ export interface RecallerDeps {
   /** Where it is not given, no memory is stale. */
   readonly files?: Pick<FileReferences, 'freshness'>;
   readonly config: RecallConfig;
-  /** `FILTER_RULES` where it is not given. */
   readonly filter?: FilterRules;
   /** Where it is not given, the order of ranking stands. */
   readonly reranking?: Reranking;
@@ -278,21 +278,10 @@ async function readCandidate(
   return { candidate, node, agreement, turns: best.filter((turn) => turn.coverage > 0), coverage };
 }
 
-interface Spoken {
-  readonly parts: readonly SpokenPart[];
-  readonly own: ReadonlySet<string>;
-}
-
-/** For as long as the texts are cached. */
-const spokenOf = new WeakMap<TurnWords, Spoken>();
-
-function getSpoken(turn: TurnWords): Spoken {
-  const before = spokenOf.get(turn);
-  if (before !== undefined) return before;
-  const spoken = { parts: getParts(turn.text, turn.origin), own: new Set(tokenize(turn.text)) };
-  spokenOf.set(turn, spoken);
-  return spoken;
-}
+const getSpoken = memoize(({ text, origin }: TurnWords) => ({
+  parts: getParts(text, origin),
+  own: new Set(tokenize(text)),
+}));
 
 /** One decision for the whole query: where any memory passes the threshold, those near the best one are shown too. */
 function getHits(

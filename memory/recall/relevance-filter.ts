@@ -69,7 +69,8 @@ export function weighTerms(
   date: { readonly rest: string; readonly rarity: number } | null = null,
 ): QueryTerms {
   // In a small memory a term that it never saw would outweigh all others.
-  const rows = getRows(idf.get(UNSEEN) ?? 0);
+  // From ln(1 + (N + .5) / .5), the weight of an unseen term.
+  const rows = Math.max(1, (Math.exp(idf.get(UNSEEN) ?? 0) - 1) * 0.5 - 0.5);
   const single = Math.log(1 + (rows - 0.5) / 1.5);
   const getWeight = (token: string): number => Math.min(idf.get(token) ?? single, single);
   const words = getWords(query);
@@ -141,9 +142,4 @@ export function isRelevant(
   agreement = 0,
 ): boolean {
   return coverage >= minCoverage && coverage * (information + date * agreement) >= minInformation;
-}
-
-/** From ln(1 + (N + .5) / .5), the weight of an unseen term. */
-function getRows(unseen: number): number {
-  return Math.max(1, (Math.exp(unseen) - 1) * 0.5 - 0.5);
 }

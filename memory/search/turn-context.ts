@@ -1,4 +1,3 @@
-/** A turn of a node, with what its window is made of. */
 export interface WindowedTurn {
   readonly nodeId: string;
   readonly turnId: string;

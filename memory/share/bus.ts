@@ -7,7 +7,6 @@ import type { Row } from './row.ts';
  * All may throw CometError `share_failed`, saying what to check; what was done until then is safe to repeat.
  */
 export interface Bus {
-  /** Ids of the machines that have a log. */
   machines(): Promise<string[]>;
   /** Adds rows with the numbers that follow, all or none; the first call makes the log. */
   append(machine: string, rows: readonly Row[]): Promise<void>;
@@ -15,7 +14,6 @@ export interface Bus {
   read(machine: string, from: number, limit: number): Promise<Row[]>;
   /** Changes with each change or replacement of the log; null where there is no log. */
   stamp(machine: string): Promise<string | null>;
-  /** The row with the highest number. */
   last(machine: string): Promise<Row | null>;
   /** Removes these rows and every older version that holds their bytes. */
   erase(machine: string, sequences: readonly number[]): Promise<void>;

@@ -1,4 +1,4 @@
-import { grouped } from '../../common/map.ts';
+import { grouped, memoize } from '../../common/map.ts';
 import { sha256 } from '../../common/text.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { type PageBlock, type PageRef, pageKey, type ReceivedBlock } from '../pages/page-blocks.ts';
@@ -70,14 +70,10 @@ export async function changedBlocks(
   return { leaving, order: new Map(blocks.blocks.map(({ key, after }) => [key, after])), faded: blocks.faded };
 }
 
-const idsIn = new WeakMap<ShareState['known'], readonly string[]>();
-
 /** Among thousands of memories; what is known is replaced, never changed, once it was kept. */
-function blockIds(entries: ShareState['known']): readonly string[] {
-  const ids = idsIn.get(entries) ?? Object.keys(entries).filter((id) => id.startsWith('page '));
-  idsIn.set(entries, ids);
-  return ids;
-}
+const blockIds = memoize((entries: ShareState['known']): readonly string[] =>
+  Object.keys(entries).filter((id) => id.startsWith('page ')),
+);
 
 /** A block that went is replaced by the one that has its place now: behind the same block. */
 function createReplacements(removals: readonly LeavingBlock[], entries: Readonly<Record<string, SharedNode>>) {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
+import { memoize } from '../../common/map.ts';
 import { sha256 } from '../../common/text.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { MemoryNode } from '../model/node.ts';
@@ -36,7 +37,6 @@ export interface SharedBlocks {
 
 export interface BlockChange {
   readonly added: readonly ReceivedBlock[];
-  /** Keys. */
   readonly removed: ReadonlySet<string>;
   /** Whether a block was here once. */
   readonly isKnown: (key: string) => boolean;
@@ -120,7 +120,6 @@ export interface SharedMemory {
   getTurns(sessionId: string): Promise<readonly { readonly turn: JournalTurn; readonly nodeIds: readonly string[] }[]>;
   /** Adds turns that are not known; their nodes are there. */
   saveTurns(turns: readonly JournalTurn[]): Promise<void>;
-  /** Every task file. */
   tasks(): Promise<readonly TaskText[]>;
   /** Writes the file in place of the one that its task had. */
   saveTask(file: TaskText): Promise<void>;
@@ -184,15 +183,13 @@ export interface ShareParts {
   /** Lets the event loop run, and answers go first. */
   readonly rest?: () => Promise<unknown>;
   /** Kept while the process runs. */
-  readonly looked?: Looked;
+  readonly looked?: ReturnType<typeof createLooked>;
   /** Called after each batch of rows that were read. */
   readonly onRead?: (rows: number) => void;
 }
 
 /** A log with an unchanged stamp is read again after this time. */
 const LOOKED_MS = 3_600_000;
-
-type Looked = ReturnType<typeof createLooked>;
 
 /** What was found at the last look, where the next one would find the same. */
 export function createLooked() {
@@ -250,7 +247,6 @@ export async function openContext(parts: ShareParts, first: ShareState) {
       state = { ...state, ...changed };
       await stateFile.save(state);
     },
-    /** Null where there is no passphrase. */
     async getKey(salt: string): Promise<Buffer | null> {
       if (passphrase === null) return null;
       const key = looked.keys.get(salt) ?? (await sealingKey(passphrase, salt));
@@ -260,11 +256,4 @@ export async function openContext(parts: ShareParts, first: ShareState) {
   };
 }
 
-const digests = new WeakMap<MemoryNode, string>();
-
-/** Nodes are immutable, so that it is computed once for each. */
-export function getDigest(node: MemoryNode): string {
-  const digest = digests.get(node) ?? sha256(canonicalJson(node));
-  digests.set(node, digest);
-  return digest;
-}
+export const getDigest = memoize((node: MemoryNode) => sha256(canonicalJson(node)));

@@ -93,7 +93,6 @@ export function taskKey({ name, created }: Pick<Task, 'name' | 'created'>): stri
   return `task ${sha256(`${stem}\n${created}`)}`;
 }
 
-/** Null for a text that is no task. */
 export function findTask({ name, text }: TaskText): Task | null {
   const task = parseTask(text, path.posix.basename(name, '.md'));
   return typeof task === 'string' ? null : task;
@@ -169,7 +168,6 @@ export function rowDigest(machine: string, row: Row): string {
   return sha256(signedBytes(machine, row));
 }
 
-/** Null for text that is not a payload. */
 export function parsePayload(json: string): Payload | null {
   const read = Payload.safeParse(parseJson(json));
   return read.success ? read.data : null;

@@ -125,7 +125,6 @@ export interface Reader {
   readonly projects: readonly string[];
   /** Whether verbatim turns are taken over. */
   readonly raw: boolean;
-  /** Ids of teammates' machines that the user trusts. */
   readonly trusted: readonly string[];
   /** The machine that published a node; `own` for one that was made here, null for one that is not known. */
   readonly getOwner: (nodeId: string) => string | null;

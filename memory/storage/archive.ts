@@ -35,7 +35,6 @@ export type ArchiveFormat = 'md' | 'jsonl';
 
 const MARK = 'comet-cc-export';
 const VERSION = 2;
-/** Versions that can be read. */
 const READ_VERSIONS = [1, VERSION];
 /** No line of a session or brief begins with one `#`: in texts it is escaped, in lists it stands behind `- `. */
 const TITLES = { nodes: '# Session', brief: '# Brief', pages: '# Page', tasks: '# Task', facts: '# Facts' } as const;

@@ -193,7 +193,6 @@ export interface NodeTexts {
 const MOST_TURNS = 2 ** 20;
 const EMPTY_ROW = { turnId: '', digest: '', trigger: '', place: null, sources: [] } as const;
 
-/** Index rows of a node: itself, its turns, its facts. */
 export function getRows(node: MemoryNode, { turns, positions }: NodeTexts): IndexRow[] {
   const shared = { ...EMPTY_ROW, nodeId: node.node_id, sessionId: node.session_id, project: node.project };
   const facts = node.facts.map(factText);

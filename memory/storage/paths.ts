@@ -31,7 +31,6 @@ export function journalLocation(sessionId: string): string {
   return `journal/${sessionStem(sessionId)}.log`;
 }
 
-/** Folders of the library below `library.dir`; `dir` is '' for the one in the home. */
 export function libraryPaths(dir: string, { libraryDir }: Pick<HomePaths, 'libraryDir'>) {
   // Commands run in any folder, the engine in the home.
   const root =

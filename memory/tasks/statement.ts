@@ -15,7 +15,6 @@ export interface TaskStatement {
   readonly atMs: number;
   readonly project: string;
   readonly nodeId: string;
-  /** Id of the open task; null for a new one. */
   readonly taskId: string | null;
 }
 

@@ -21,7 +21,6 @@ export interface TaskFiles {
   update(name: string, patch: TaskPatch, month: string): Promise<Task>;
   /** @throws CometError `not_found` */
   remove(name: string): Promise<void>;
-  /** Path of a task's file; null where there is none. */
   getFile(name: string): string | null;
   /** The page of `day` (`2026-11-24`); '' where there is none. */
   readInbox(day: string): Promise<string>;

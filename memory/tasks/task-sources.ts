@@ -7,7 +7,6 @@ import type { TaskFiles } from './task-files.ts';
 export interface TaskSources {
   /** Ids of memories. */
   readonly nodes: ReadonlySet<string>;
-  /** Inputs of tool calls. */
   readonly calls: readonly { readonly tool: string; readonly text: string }[];
 }
 

@@ -138,11 +138,9 @@ function readFields(input: string): Readonly<Record<string, unknown>> {
   if (fields !== undefined) return Object(fields);
   // One without its middle: the content of a file.
   const pairs = [...input.slice(0, INPUT_CHARS).matchAll(FIELD)];
-  return Object.fromEntries(pairs.map(([, name, value = '']) => [name, unescaped(value)]).reverse());
-}
-
-function unescaped(text: string): string {
-  return text.replace(/\\[nrt]/g, ' ').replace(/\\(.)/g, '$1');
+  return Object.fromEntries(
+    pairs.map(([, name, value = '']) => [name, value.replace(/\\[nrt]/g, ' ').replace(/\\(.)/g, '$1')]).reverse(),
+  );
 }
 
 const MOST = 12;

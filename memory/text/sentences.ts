@@ -61,7 +61,6 @@ function isGrammar(word: string): boolean {
   return STOP_WORDS.has(word.toLowerCase()) || /^(?:e\.g|i\.e)$/i.test(word);
 }
 
-/** Sentences of one paragraph. */
 export function splitSentences(paragraph: string): string[] {
   return paragraph
     .split(SENTENCE_END)

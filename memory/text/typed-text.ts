@@ -33,8 +33,6 @@ const DEEP = /^(?: {4}|\t)/;
 const COMMAND_LINE = /^\/[\w:-]{1,60}\s*$/;
 const FENCE = /^\s{0,6}(```|~~~)/;
 const LINE_CHARS = 1_000;
-/** A pasted block may have a few lines without a sign between lines with one. */
-const UNSIGNED = 2;
 /** Further in it is of a terminal. */
 const QUOTE_LINE = /^ {0,3}>\s/;
 const WHOLE_SENTENCE = /[.?!。？！]["')\]]?\s*$/;
@@ -117,11 +115,6 @@ export function typedText(text: string): string {
   markBetween(lines, marks);
   if (marks.some((mark, at) => mark === 'typed' && !COMMAND_LINE.test(lines[at] as string))) {
     for (const [at, line] of lines.entries()) if (COMMAND_LINE.test(line)) marks[at] = 'blank';
-  }
-  for (let at = 0, last = -1; at < marks.length; at += 1) {
-    if (marks[at] !== 'output') continue;
-    if (last >= 0 && at - last - 1 <= UNSIGNED) marks.fill('output', last, at);
-    last = at;
   }
   const isLeft = (at: number): boolean => marks[at] === 'output' || marks[at] === 'fenced';
   const kept = lines.flatMap((line, at) =>

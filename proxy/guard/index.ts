@@ -99,7 +99,6 @@ export class Guard {
   #isStopping = false;
   /** The folder of the control socket is gone. */
   #isHomeless = false;
-  /** Resolves when the engine has ended. */
   #ending: Promise<void> = Promise.resolve();
   #unused: NodeJS.Timeout | undefined;
   #lastUse = Number.NEGATIVE_INFINITY;

@@ -1,5 +1,6 @@
 import net, { BlockList, isIP } from 'node:net';
 import { CometError } from '../../common/errors.ts';
+import { decodePercent } from '../../common/text.ts';
 import { type Authority, sendConnect, withConnectTimeout } from './tunnel.ts';
 
 /** The user's own proxy between comet-cc and the internet. */
@@ -23,7 +24,8 @@ export function parseUpstreamProxy(url: string): UpstreamProxy | null {
   const { protocol, hostname, port, username, password } = new URL(text);
   if ((protocol !== 'http:' && protocol !== 'https:') || hostname === '') return null;
   const secure = protocol === 'https:';
-  const user = `${decodePart(username)}:${decodePart(password)}`;
+  // A stray percent sign in a password is literal.
+  const user = [username, password].map((part) => decodePercent(part) ?? part).join(':');
   return {
     host: hostname.replace(/^\[(.*)\]$/, '$1'),
     port: Number(port) || (secure ? 443 : 80),
@@ -72,15 +74,6 @@ function isInRange(entry: string, host: string): boolean {
   const range = new BlockList();
   range.addSubnet(network, Number(bits), family);
   return range.check(host, family);
-}
-
-function decodePart(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    // A stray percent sign in a password is literal.
-    return text;
-  }
 }
 
 /**

@@ -106,7 +106,6 @@ export async function carryWebSocket(deps: ExchangeDeps, request: IncomingMessag
 interface Exchange {
   readonly deps: ExchangeDeps;
   readonly incoming: Incoming;
-  /** Aborted when the client disconnects. */
   readonly disconnected: AbortSignal;
 }
 

@@ -22,9 +22,7 @@ export interface MitmOptions {
   readonly secret: string;
   readonly certs: CertSource;
   readonly log: ProxyLog;
-  /** Timeout of the TLS handshake. */
   readonly handshakeMs: number;
-  /** Timeout of a request's headers. */
   readonly headersMs: number;
   readonly onRequest: (incoming: Incoming) => void;
   readonly onUpgrade: (request: IncomingMessage, socket: Socket, head: Buffer) => void;
@@ -35,8 +33,6 @@ const CHECK_MS = 5_000;
 /** Clients show no certificate, and parsing the public roots blocks the event loop for 30 ms. */
 const NO_ROOTS = { ca: [] };
 const ESTABLISHED = 'HTTP/1.1 200 Connection Established\r\n\r\n';
-
-type Leaf = NonNullable<ReturnType<CertSource['leaf']>>;
 
 /**
  * http-mitm-proxy with one TLS server, one leaf and one CONNECT target. The connection of a CONNECT is handed to the TLS
@@ -50,7 +46,7 @@ export class Mitm {
   /** Connections that wait for the client that the guard hands over, by the client's name. */
   readonly #leases = new Map<string, Duplex>();
   #tls: TlsServer | null = null;
-  #servedLeaf: Leaf | null = null;
+  #servedLeaf: NonNullable<ReturnType<CertSource['leaf']>> | null = null;
   #isDraining = false;
 
   constructor(options: MitmOptions) {

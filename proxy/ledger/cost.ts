@@ -45,7 +45,7 @@ export function costUsd(model: string, bill: Bill, outputTokens: number): number
  * of the untouched conversation are corrected alike.
  */
 export function compareCosts(
-  caches: { readonly [kind in 'untouched' | 'sent']: PrefixCache },
+  caches: { readonly [kind in 'untouched' | 'sent']: ReturnType<typeof createPrefixCache> },
   { model, atMs, received, sent, billed }: CostInput,
 ) {
   const total = sumBill(billed);
@@ -108,8 +108,6 @@ interface Position {
   readonly blocks: number;
   readonly ttl: string | null;
 }
-
-type PrefixCache = ReturnType<typeof createPrefixCache>;
 
 /**
  * Models the API's prompt cache: exact prefixes, written at breakpoints, found by looking back at most 20 blocks from a

@@ -21,7 +21,6 @@ export interface MemoryAccount {
   /** The prompt cache does not have this request's prefix. */
   readonly cold: boolean;
   readonly prices: { readonly read: number; readonly write: number };
-  /** Tokens of this request as received. */
   readonly receivedTokens: number;
   /** Tokens that the plan adds to it, less those that it leaves out. */
   readonly addedTokens: number;

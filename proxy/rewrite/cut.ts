@@ -22,7 +22,6 @@ interface RetentionRule {
 }
 
 export interface CutRule extends RetentionRule {
-  /** Minimum tokens of history for a cut. */
   readonly triggerTokens: number;
   /** Minimum share of the history that a cut must drop. */
   readonly minDropShare: number;

@@ -102,7 +102,6 @@ export interface RewriterDeps {
   readonly transcripts?: TranscriptSource;
   readonly config: RewriterConfig;
   readonly clock: Clock;
-  /** `bytes` random bytes in hex. */
   readonly randomHex: (bytes: number) => string;
   readonly log: ProxyLog;
 }

@@ -141,7 +141,6 @@ function countValueTokens(line: Line, shown: string): number {
   return valuesLine(line, shown).reduce((sum, text) => sum + countTokens(text), 0);
 }
 
-/** The values of a node that `shown` does not name. */
 function valuesLine({ nodeId, kept }: Line, shown: string): string[] {
   const missing = (kept?.values ?? []).filter((value) => !namesValue(shown, value));
   return missing.length === 0 ? [] : [`- [${nodeId}] also named: ${missing.join(', ')}`];
@@ -149,7 +148,6 @@ function valuesLine({ nodeId, kept }: Line, shown: string): string[] {
 
 const WORD = /[\p{L}\p{N}_]/u;
 
-/** Whether a text has the value as a word of its own. */
 function namesValue(text: string, value: string): boolean {
   for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + 1)) {
     if (!WORD.test(text[at - 1] ?? ' ') && !WORD.test(text[at + value.length] ?? ' ')) return true;

@@ -1,3 +1,4 @@
+import { memoize } from '../../common/map.ts';
 import { countTokens } from '../../common/text.ts';
 import {
   costUsd,
@@ -123,26 +124,14 @@ export function findHeadTokens({ requests }: PastConversation): number {
   return Math.max(LEAST_HEAD_TOKENS, counted.promptTokens - sumTokens(counted.messages.map(estimateMessage)));
 }
 
-interface Described {
-  readonly info: MessageInfo;
-  readonly estimate: TokenEstimate;
-  readonly bytes: number;
-}
-
 /** Describes each message once: every request repeats the transcript. */
 export function createViews(rule: SimulationRule, headTokens: number) {
-  const described = new WeakMap<PastMessage, Described>();
   let previous: { messages: readonly PastMessage[]; lineage: readonly string[] } = { messages: [], lineage: [] };
 
-  function describe(message: PastMessage): Described {
-    const known = described.get(message);
-    if (known !== undefined) return known;
+  const describe = memoize((message: PastMessage) => {
     const bytes = Buffer.byteLength(JSON.stringify(message));
-    const info = describeMessage(message, { start: 0, end: bytes });
-    const entry = { info, estimate: estimateMessage(message), bytes };
-    described.set(message, entry);
-    return entry;
-  }
+    return { info: describeMessage(message, { start: 0, end: bytes }), estimate: estimateMessage(message), bytes };
+  });
 
   function getLineage(messages: readonly PastMessage[], infos: readonly MessageInfo[]): string[] {
     let same = 0;

@@ -414,7 +414,6 @@ function startsSidePrompt(view: ConversationView): boolean {
   return findOpening(readBlocks(view, at), SIDE_PROMPTS) >= 0;
 }
 
-/** Index of the first text block that starts with one of `openings`; -1 without one. */
 export function findOpening(blocks: readonly TextBlock[], openings: readonly string[]): number {
   return blocks.findIndex(
     ({ type, text }) => type === 'text' && openings.some((opening) => text?.trimStart().startsWith(opening)),

@@ -251,7 +251,6 @@ function isToolResult(block: Buffer): boolean {
   return block.includes('tool_result') && Object(JSON.parse(block.toString('utf8'))).type === 'tool_result';
 }
 
-/** End of the leading tool results of a content array; 0 without any. */
 export function findResultsEnd(body: Buffer, content: Slice): number {
   const blocks = scanArray(body, content.start) ?? [];
   const results = blocks.findIndex((block) => !isToolResult(body.subarray(block.start, block.end)));

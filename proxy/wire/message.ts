@@ -29,7 +29,6 @@ function canonicalBlock(block: unknown): unknown {
     : rest;
 }
 
-/** True for `thinking` and `redacted_thinking` blocks. */
 export function isThinking(block: unknown): boolean {
   return isRecord(block) && THINKING.has(String(block['type']));
 }
@@ -56,9 +55,7 @@ export interface BlockShape {
   readonly type: string;
   /** `id` of a tool_use, server_tool_use or mcp_tool_use. */
   readonly id?: string;
-  /** Tool name of those. */
   readonly name?: string;
-  /** `tool_use_id` of a result. */
   readonly toolUseId?: string;
   /** Empty or whitespace-only text, also in a text block inside a tool_result. */
   readonly blank?: 'empty' | 'space';
@@ -93,7 +90,6 @@ export interface HeadShape {
   readonly model: string;
   readonly system: readonly BlockShape[];
   readonly tools: readonly ToolShape[];
-  /** `thinking.type`, '' without one. */
   readonly thinking: string;
   /** TTL of the top-level automatic breakpoint; null without one. */
   readonly autoTtl: string | null;

@@ -321,7 +321,6 @@ export async function openTables({
   }
 
   return {
-    /** Keys of the projects that have rows. */
     keys: () => [...new Set([...generations.keys()].map((id) => id.split('-')[1] as string))],
     /** Null where the project has no row of this kind. */
     find,

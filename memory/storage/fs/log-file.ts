@@ -98,7 +98,6 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
   };
 }
 
-/** The turns of a journal file that can be read. */
 export function readRecords(bytes: Buffer): JournalTurn[] {
   return readFrames(bytes).payloads.flatMap((payload) => parseTurn(payload.toString('utf8')) ?? []);
 }

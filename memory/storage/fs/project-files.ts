@@ -279,7 +279,6 @@ export async function joinEarlierFolders(journal: Journal, joined: JoinedFolders
   joined.add([...repositories.values()]);
 }
 
-/** The repository of a directory with its remote; null where it has none. */
 export function getRemote(directory: string): (Repository & { readonly remote: string }) | null {
   const repository = getRepository(directory);
   if (repository === null) return null;
