@@ -290,7 +290,7 @@ export const Config = z.strictObject({
     }),
     weights: section({
       raw: share(1).describe('full text of turns'),
-      meaning: share(2).describe('vector similarity of turns'),
+      meaning: share(3).describe('vector similarity of turns'),
       entity: share(0).describe('identifiers, paths and names'),
       before: share(0.4).describe('share of the score of the turn before'),
       after: share(0.4).describe('share of the score of the turn after'),

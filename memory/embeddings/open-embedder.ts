@@ -49,7 +49,7 @@ export async function getEmbedder(
 }
 
 /** What a cosine of MiniLM counts in ranking, as a multiple of one of the table. Source: `npm run bench:real -- --models DIR`. */
-const MINILM_WEIGHT = 3;
+const MINILM_WEIGHT = 2;
 
 /** The rules of recall with the weight that vectors of this embedder have; the same object where that is the standard. */
 export function weighFor(id: string, recall: Config['recall']): Config['recall'] {

@@ -7,7 +7,7 @@ import { hasPairedScript, isPairedScript, SCRIPT_DIMENSIONS, tokenize } from '..
 import type { Embedding } from './embedder.ts';
 import { type Encoder, type PieceVectors, toUnit } from './encoder.ts';
 
-export const STATIC = { id: 'static-minilm-128-v1', dimensions: 128 } as const;
+export const STATIC = { id: 'static-minilm-256-v2', dimensions: 256 } as const;
 
 /** Sums word vectors from a table; scripts without spaces get hashed vectors. */
 export function createStaticEncoder(table: StaticTable = loadStaticTable()): Encoder {

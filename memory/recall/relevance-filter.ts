@@ -50,7 +50,7 @@ export const FILTER_RULES: FilterRules = {
   nearBest: 0.5,
   secondShare: 0.75,
   linkCoverage: 0.2,
-  agreedRank: 3,
+  agreedRank: 2,
   agreedShare: 0.6,
   apartShare: 1.15,
 };

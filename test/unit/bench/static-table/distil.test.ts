@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { compareTables } from '../../../../bench/static-table/compare.ts';
-import { distil, textOfPiece } from '../../../../bench/static-table/distil.ts';
+import { createProjection, firstRows, quantize, textOfPiece } from '../../../../bench/static-table/distil.ts';
 import { principalAxes } from '../../../../bench/static-table/principal-axes.ts';
 
 test('pieces inside a word are asked for as words, placeholders as unknown', () => {
@@ -16,12 +15,20 @@ test('the axes are those along which points lie farthest out, strongest first', 
   expect([...third]).toEqual([expect.closeTo(0), expect.closeTo(0), expect.closeTo(1)]);
 });
 
-test('a table agrees with itself however its axes are turned, and not with another', () => {
-  const embeddings = Float32Array.from({ length: 3_000 * 4 }, (_, at) => Math.sin(at * at));
-  const table = distil(embeddings, 4, 3);
-  const turned = table.rows.map((value, at) => (at % 3 === 1 ? -value : value));
-  const bytes = (rows: Int8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> =>
-    Uint8Array.from([...new Uint8Array(rows.buffer), ...new Uint8Array(table.scales.buffer)]);
-  expect(compareTables(table, bytes(turned))).toEqual({ least: expect.closeTo(1), below: 0 });
-  expect(compareTables(table, bytes(table.rows.toReversed())).below).toBeGreaterThan(2_000);
+test('texts are moved to the axes on which they differ, without what they share', () => {
+  const project = createProjection(Float32Array.from([5, 1, 7, 5, -1, 7, 5, 1, 7, 5, -1, 7]), 3, 1);
+  expect([...project(Float32Array.from([9, 3, 1]))]).toEqual([expect.closeTo(3)]);
+});
+
+test('rows start with length 1 on average, and common pieces shorter than rare ones', () => {
+  const count = 3_000;
+  const rows = firstRows(new Float32Array(count).fill(2), 1, 1, (point) => point);
+  expect(rows.reduce((sum, value) => sum + value, 0) / count).toBeCloseTo(1);
+  expect(rows[2_000] as number).toBeLessThan((rows[2_999] as number) / 2);
+});
+
+test('a number is rounded to a step of a 127th of the greatest of its row', () => {
+  const { rows, scales } = quantize(Float32Array.from([1, -0.5, 0, 0, 4, -4]), 2);
+  expect([...rows]).toEqual([127, -63, 0, 0, 127, -127]);
+  expect([...scales]).toEqual([expect.closeTo(1 / 127), 0, expect.closeTo(4 / 127)]);
 });

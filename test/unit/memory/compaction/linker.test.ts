@@ -77,11 +77,11 @@ describe('links', () => {
 
   it('use words and tags alone without fitted vectors', () => {
     const near = { cosine: 1, words: 0, tags: 0 };
-    for (const fit of [linkThresholds('an-endpoint-1024', false), linkThresholds('static-minilm-128-v1', true)]) {
+    for (const fit of [linkThresholds('an-endpoint-1024', false), linkThresholds('static-minilm-256-v2', true)]) {
       expect(linkStrength(near, fit)).toBe(0);
       expect(linkStrength({ cosine: 0, words: 1, tags: 1 }, fit)).toBeGreaterThan(fit.least);
     }
-    const fitted = linkThresholds('static-minilm-128-v1', false);
+    const fitted = linkThresholds('static-minilm-256-v2', false);
     expect(linkStrength({ ...near, words: 0.5 }, fitted)).toBeGreaterThan(fitted.least);
   });
 });

@@ -150,7 +150,7 @@ test('a file that is cut short, or another file, is refused', () => {
 });
 
 test('the table of the package knows what words mean', () => {
-  expect([shipped.vocabulary.size, shipped.dimensions]).toEqual([30_522, 128]);
+  expect([shipped.vocabulary.size, shipped.dimensions]).toEqual([30_522, 256]);
   const near = cosine(getVector('the car would not start'), getVector('an automobile with a dead engine'));
   const far = cosine(getVector('the car would not start'), getVector('bake the bread for an hour'));
   expect(near).toBeGreaterThan(far + 0.1);
