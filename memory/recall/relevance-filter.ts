@@ -52,7 +52,7 @@ export const FILTER_RULES: FilterRules = {
   linkCoverage: 0.2,
   agreedRank: 2,
   agreedShare: 0.6,
-  apartShare: 1.15,
+  apartShare: 1.2,
 };
 
 const RUN = /[\p{L}\p{N}_]+/gu;
