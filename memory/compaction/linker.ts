@@ -164,7 +164,7 @@ export const MOST_LINKS = 10;
 /** Without fitted weights only words and tags count. */
 const UNFITTED: LinkThresholds = { similarity: 0, words: 1, tags: 0.1, least: 0.3 };
 const FITS: Readonly<Record<string, LinkThresholds>> = {
-  'static-minilm-256-v2': { similarity: 1, words: 1, tags: 0.1, least: 1.1 },
+  'static-minilm-256-v2': { similarity: 1, words: 1, tags: 0.1, least: 0.8 },
   'hash-ngram-256-v1': { similarity: 1, words: 1, tags: 0.1, least: 0.875 },
 };
 

@@ -382,7 +382,7 @@ const SHARED = { limit: 5, links: MOST_LINKS, cluster: { minSize: 2, maxSize: 8 
 /** Without fitted thresholds words decide. */
 const UNFITTED: ConsolidationThresholds = { same: 0, words: 0.7, repeated: 1, group: 0.4 };
 const FITS: Readonly<Record<string, ConsolidationThresholds>> = {
-  'static-minilm-256-v2': { same: 0.9, words: 0.4, repeated: 0.5, group: 1.2 },
+  'static-minilm-256-v2': { same: 0.85, words: 0.4, repeated: 0.5, group: 0.9 },
   'hash-ngram-256-v1': { same: 0.85, words: 0.4, repeated: 1, group: 1 },
 };
 

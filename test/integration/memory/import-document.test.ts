@@ -162,7 +162,7 @@ describe('an imported document', () => {
 });
 
 describe('a file to import', () => {
-  test('is a document unless the user says that it is an export', async () => {
+  test('is a document, and an export only where the user says so', async () => {
     const dir = await tempDir();
     const { memory } = await start(path.join(dir, 'home'));
     const file = async (name: string, content: string | Buffer): Promise<string> => {
@@ -183,7 +183,8 @@ describe('a file to import', () => {
     await expect(importFile(memory.imports, { file: text, as: 'nodes' })).rejects.toMatchObject({
       code: 'node_invalid',
     });
-    expect(await importFile(memory.imports, { file: exported, projectDir })).toMatchObject({
+    await expect(importFile(memory.imports, { file: exported, projectDir })).rejects.toThrow(/with --as export/);
+    expect(await importFile(memory.imports, { file: exported, as: 'document', projectDir })).toMatchObject({
       kind: 'document',
     });
     const binary = await file('image.bin', Buffer.from([0x89, 0x50, 0, 1, 2, 255]));
