@@ -294,7 +294,7 @@ export const Config = z.strictObject({
       entity: share(0).describe('identifiers, paths and names'),
       before: share(0.4).describe('share of the score of the turn before'),
       after: share(0.4).describe('share of the score of the turn after'),
-      window: share(1).describe('full text of the surrounding turns'),
+      window: share(1.5).describe('full text of the surrounding turns'),
       date: share(2.5).describe('turns of a date that the query names'),
       when: share(1).describe('turns that name a time when the query asks for one'),
       fact: share(0.6).describe('full text of facts'),
