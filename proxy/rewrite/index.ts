@@ -392,7 +392,8 @@ class RewritePipeline implements Rewriter {
       return { context, plan, spliced, decision: isCurrent ? 'replay' : 'healing', cut: false, formerUse };
     }
     // Also one that is invalid with its thinking stripped: an answer past the proxy may cite what the plan leaves out.
-    if (plan.id === match?.plan.id)
+    // A fork, whose results may be cleared, does not make its parent's plan invalid.
+    if (plan.id === match?.plan.id && kind === 'main')
       this.#plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken: 'structure' });
     const stripping = stripThinkingPlan(view, plan);
     const healed = stripping === null ? null : this.#splice(context, stripping);

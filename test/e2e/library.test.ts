@@ -98,7 +98,7 @@ describe('comet-cc library', () => {
     ]);
     await writeFile(path.join(dir, 'topics', 'half.md'), '---\ntitle: Half');
     const message = 'has a front matter without an end';
-    expect((await home.run(['dream'])).stdout).toContain(`skipped ${path.join(dir, 'topics', 'half.md')}: ${message}`);
+    expect((await home.run(['dream'])).stderr).toContain(`skipped ${path.join(dir, 'topics', 'half.md')}: ${message}`);
     expect((await home.run(['library', 'lint'])).stdout).toContain(`topics/half.md  unreadable: ${message}\n`);
   });
 });
