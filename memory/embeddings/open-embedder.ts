@@ -37,12 +37,23 @@ export async function openEmbedder(parts: EmbedderParts): Promise<Embedder> {
   return openStatic();
 }
 
+/** The table before decision 0066, which is gone: until the new index is complete, the one of it answers by words. */
+const FORMER: Embedder = {
+  id: 'static-minilm-128-v1',
+  dimensions: 128,
+  embed: async (texts) =>
+    texts.map(() => ({ vector: new Float32Array(FORMER.dimensions), scriptVector: null, pieces: new Uint16Array() })),
+  embedQuery: async () => ({ vector: new Float32Array(FORMER.dimensions), comparedWith: 'vector' }),
+  close: async () => {},
+};
+
 /** The embedder of these vectors, or null where its packages are missing. A former endpoint is not used again. */
 export async function getEmbedder(
   id: string,
   paths: HomePaths,
   wrap: (embedder: Embedder) => Embedder,
 ): Promise<Embedder | null> {
+  if (id === FORMER.id) return FORMER;
   if (id !== STATIC.id && id !== MINILM.id) return null;
   const opening = id === STATIC.id ? openStatic() : openMiniLm(paths);
   return await opening.then(wrap, () => null);

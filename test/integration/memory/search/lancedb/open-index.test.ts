@@ -1,7 +1,11 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { homePaths } from '../../../../../common/paths.ts';
 import type { Embedder } from '../../../../../memory/embeddings/embedder.ts';
+import { createDirectEmbedder } from '../../../../../memory/embeddings/encoder.ts';
+import { getEmbedder } from '../../../../../memory/embeddings/open-embedder.ts';
+import { hashVector } from '../../../../../memory/embeddings/static-encoder.ts';
 import type { Memory } from '../../../../../memory/index.ts';
 import { createSucceededIndex, openIndexHome } from '../../../../../memory/search/lancedb/open-index.ts';
 import type { SearchIndex } from '../../../../../memory/search/search-index.ts';
@@ -38,12 +42,26 @@ function gated(embedder: Embedder): Embedder & { open(): void; readonly asked: n
   };
 }
 
+function createFormerEmbedder(): Embedder {
+  const dimensions = 128;
+  const pieces = new Uint16Array(0);
+  return createDirectEmbedder({
+    id: 'static-minilm-128-v1',
+    dimensions,
+    documents: async (texts) =>
+      texts.map((text) => ({ vector: hashVector(text, dimensions), scriptVector: null, pieces })),
+    query: async (text) => ({ kind: 'vector', vector: hashVector(text, dimensions), comparedWith: 'vector' }),
+  });
+}
+
+const getKnown = async (id: string): Promise<Embedder | null> =>
+  [createHashEmbedder(), createStaticEmbedder()].find((each) => each.id === id) ?? null;
+
 function openHome(
   dir: string,
   embedder: Embedder,
+  getEmbedder = getKnown,
 ): Promise<{ readonly index: SearchIndex; readonly rebuilt: boolean }> {
-  const getEmbedder = async (id: string): Promise<Embedder | null> =>
-    [createHashEmbedder(), createStaticEmbedder()].find((each) => each.id === id) ?? null;
   return openIndexHome({ dir, embedder, getEmbedder, now: Date.now, report: () => {} });
 }
 
@@ -108,6 +126,27 @@ describe('an index that is succeeded by another', () => {
     expect(await nodes(index)).toBe(1);
     expect(index.successor?.()).toBeNull();
   });
+});
+
+test('the index of the table before serves by words until the one of the new table is complete', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  const disk = await diskWithNodes();
+  const before = await openHome(dir, createFormerEmbedder());
+  const first = await openRig(disk, { index: before.index });
+  await first.maintenance.flush(20_000);
+  await first.maintenance.close();
+
+  const embedder = gated(createStaticEmbedder());
+  const { index } = await openHome(dir, embedder, (id) => getEmbedder(id, homePaths(dir), (each) => each));
+  const memory = await openRig(disk, { index });
+  await expect.poll(() => embedder.asked).toBeGreaterThan(0);
+  expect(memory.maintenance.status().reindex).toEqual({ done: 0, total: NODES });
+  expect(await found(memory)).toEqual(seventeen);
+  embedder.open();
+  await expect.poll(() => memory.maintenance.status().reindex).toBeNull();
+  expect(await found(memory)).toEqual(seventeen);
+  expect(await folders(dir)).toEqual(['static']);
+  await memory.maintenance.close();
 });
 
 test('the index of another embedder is filled while the old one serves, and then takes its place', async () => {
