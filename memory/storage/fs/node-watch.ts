@@ -63,8 +63,9 @@ export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOption
       started.on('add', seen).on('change', seen).on('unlink', seen).on('error', reportFailure);
       await new Promise<void>((resolve) => started.once('ready', () => resolve()));
       // chokidar lists a directory before it watches it; a touched one is listed again, with what was made in between.
-      const now = new Date();
-      for (const dir of [nodesDir, briefsDir]) await utimes(dir, now, now).catch(() => undefined);
+      const touch = (dir: string) => utimes(dir, new Date(), new Date()).catch(() => undefined);
+      started.on('addDir', (dir) => void setTimeout(touch, REST_MS, dir).unref());
+      for (const dir of [nodesDir, briefsDir]) await touch(dir);
     },
     async close() {
       await watcher?.close();

@@ -93,6 +93,21 @@ test('a project that begins between listing and watching its directory is follow
   await expect.poll(() => seen.has(file)).toBe(true);
 });
 
+test('a file made between listing and watching a directory that begins later is told', async () => {
+  const { nodesDir, told } = await watched();
+  const file = path.join(nodesDir, 'blog', 'new.md');
+  const original = fs.watch;
+  const spy = vi.spyOn(fs, 'watch').mockImplementation(((watchedDir: string, ...rest: []) => {
+    if (watchedDir === path.dirname(file)) fs.writeFileSync(file, 'new');
+    return original(watchedDir, ...rest);
+  }) as typeof fs.watch);
+  syncBuiltinESMExports();
+  await mkdir(path.dirname(file));
+  await told(file);
+  spy.mockRestore();
+  syncBuiltinESMExports();
+});
+
 test('closing twice, or before anything was started, is no error', async () => {
   await createNodeWatch({ nodesDir: '/nowhere', briefsDir: '/nowhere', report: () => {} }).close();
   const { nodesDir } = await watched();
