@@ -20,6 +20,7 @@ const REASONS: Readonly<Record<string, string>> = {
   fzstd: 'reads zstd answers beside the stream; Node 20 has no zstd of its own',
   hono: "the dashboard's routes, cookies and stream of events; the MCP server brings both packages anyway",
   'http-mitm-proxy': 'HTTP inside an intercepted CONNECT; one file uses it, with one fixed leaf',
+  'image-size': 'the format and size of images that a prompt shows',
   'jsonc-parser': "edits Claude Code's and editors' settings with comments and order kept",
   'node-forge': 'makes the name-constrained root and the leaf; Node can sign but not build certificates',
   yaml: 'the front matter of node files, which Obsidian and other markdown tools read',

@@ -1,3 +1,4 @@
+import { disableTypes, imageSize, types } from 'image-size';
 import { isRecord } from '../../common/text.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { getAnswers, type TurnText } from '../model/turn.ts';
@@ -96,6 +97,7 @@ export function findImages(text: string): string {
 
 /** Enough of an image to hold its header, and the metadata that a JPEG has before it. */
 const HEADER_BYTES = 128 * 1024;
+disableTypes(types.filter((type) => !['png', 'gif', 'jpg', 'webp'].includes(type)));
 
 /** What a text shows in place of an image block: its format and size as its header says, else as the block names it. */
 export function imageMark(source: unknown): string {
@@ -108,38 +110,14 @@ export function imageMark(source: unknown): string {
   return kind === undefined ? '[image]' : `[image ${kind}${size}]`;
 }
 
-type ImageHeader = readonly [format: string, width: number, height: number];
-
-/** Sources: PNG 11.2.2 (IHDR), GIF89a 18, RFC 9649 (WebP), ITU T.81 B.2.2 (JPEG frames). */
-function readImageHeader(head: Buffer): ImageHeader | null {
-  const text = (at: number, length: number): string => head.toString('latin1', at, at + length);
-  const has = (bytes: number): boolean => head.length >= bytes;
-  if (text(1, 3) === 'PNG' && text(12, 4) === 'IHDR' && has(24))
-    return ['png', head.readUInt32BE(16), head.readUInt32BE(20)];
-  if (text(0, 4) === 'GIF8' && has(10)) return ['gif', head.readUInt16LE(6), head.readUInt16LE(8)];
-  if (text(0, 4) === 'RIFF' && text(8, 4) === 'WEBP' && has(30)) return readWebpHeader(head, text(12, 4));
-  return head[0] === 0xff && head[1] === 0xd8 ? readJpegHeader(head) : null;
-}
-
-function readWebpHeader(head: Buffer, chunk: string): ImageHeader {
-  if (chunk === 'VP8X') return ['webp', head.readUIntLE(24, 3) + 1, head.readUIntLE(27, 3) + 1];
-  if (chunk === 'VP8 ') return ['webp', head.readUInt16LE(26) & 0x3fff, head.readUInt16LE(28) & 0x3fff];
-  const bits = head.readUInt32LE(21);
-  return chunk === 'VP8L' ? ['webp', (bits & 0x3fff) + 1, ((bits >> 14) & 0x3fff) + 1] : ['webp', 0, 0];
-}
-
-/** The size is in the first frame header; segments before it have a length. */
-function readJpegHeader(head: Buffer): ImageHeader {
-  for (let at = 2; at + 9 <= head.length && head[at] === 0xff; ) {
-    const marker = head[at + 1] as number;
-    const isFrame = marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
-    if (isFrame) return ['jpeg', head.readUInt16BE(at + 7), head.readUInt16BE(at + 5)];
-    // Fill bytes, then markers without a segment.
-    if (marker === 0xff) at += 1;
-    else if (marker === 0x01 || (marker >= 0xd0 && marker <= 0xd7)) at += 2;
-    else at += 2 + Math.max(2, head.readUInt16BE(at + 2));
+/** Null for what is not one of the formats that the API takes. */
+function readImageHeader(head: Buffer): readonly [format: string, width: number, height: number] | null {
+  try {
+    const { type = '', width, height } = imageSize(head);
+    return [type === 'jpg' ? 'jpeg' : type, width, height];
+  } catch {
+    return null;
   }
-  return ['jpeg', 0, 0];
 }
 
 export function policyRules(): string {

@@ -153,7 +153,7 @@ describe('an image block is shown by format and size', () => {
   test.each([
     ['png 1280×720', bytes('\x89PNG\r\n\x1a\n', [0, 0, 0, 13], 'IHDR', [0, 0, 5, 0, 0, 0, 2, 208])],
     ['gif 3×2', bytes('GIF89a', [3, 0, 2, 0])],
-    ['jpeg 640×480', bytes([0xff, 0xd8], exif, [0xff, 0xff, 0xc2, 0, 17, 8, 1, 224, 2, 128])],
+    ['jpeg 640×480', bytes([0xff, 0xd8], exif, [0xff, 0xc2, 0, 17, 8, 1, 224, 2, 128])],
     ['webp 800×600', bytes('RIFF', zeros(4), 'WEBPVP8X', zeros(8), [0x1f, 3, 0, 0x57, 2, 0])],
     ['webp 5×7', bytes('RIFF', zeros(4), 'WEBPVP8 ', zeros(10), [5, 0, 7, 0])],
     ['webp 5×7', bytes('RIFF', zeros(4), 'WEBPVP8L', zeros(4), [0x2f, 4, 0x80, 1, 0], zeros(5))],
