@@ -73,9 +73,11 @@ const CONSTANTS: Readonly<Record<string, Partial<FilterRules>>> = {
   'maxTerms 24': { maxTerms: 24 },
   'minInformation off': { minInformation: 0 },
   'minInformation 1': { minInformation: 1 },
-  'agreement off': { agreedShare: 1, apartShare: 1 },
-  'agreedRank 4': { agreedRank: 4 },
-  'agreedShare .8': { agreedShare: 0.8 },
+  'similarity off': { similarityWeight: 0 },
+  'similarityWeight .625': { similarityWeight: 0.625 },
+  'similarityWeight 2.5': { similarityWeight: 2.5 },
+  'usualSimilarity .22': { usualSimilarity: 0.22 },
+  'usualSimilarity .32': { usualSimilarity: 0.32 },
 };
 
 const { values } = parseArgs({

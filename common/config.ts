@@ -271,7 +271,7 @@ export const Config = z.strictObject({
     maxResults: positive(8).describe('memories recalled per prompt'),
     deadlineMs: count(150).describe('timeout of a recall; then the prompt is sent without it'),
     minCoverage: share(0.55).describe(
-      'share of the terms of a prompt, by rarity, that a turn must contain; less where words and vectors agree, more where not',
+      'share of the terms of a prompt, by rarity, that a turn must contain; less where its vector is near that of the prompt, more where not',
     ),
     minSimilarity: share(0.3).describe('similarity below which a search drops memories without a common word'),
     minScore: share(0.02).describe('score (0 to 1) below which memories are dropped'),

@@ -144,6 +144,18 @@ export function documentVector(table: StaticTable, pieces: readonly number[]): F
   return toUnit(sum);
 }
 
+/** By the table alone, whichever embedder the index has; null where it knows no word of the text, or few of its script. */
+export function textVector(text: string): Float32Array | null {
+  const table = loadStaticTable();
+  const pieces = isPairedScript(text) ? [] : getPieces(table, text);
+  return pieces.length === 0 ? null : documentVector(table, pieces);
+}
+
+/** Of two unit vectors; null where there is only one. */
+export function findSimilarity(one: Float32Array | null, other: Float32Array | null): number | null {
+  return one && other && one.reduce((sum, value, at) => sum + value * (other[at] as number), 0);
+}
+
 export function pieceVectors(table: StaticTable, text: string): PieceVectors {
   const counts = tally(wordPieces(text.slice(0, MAX_QUERY_CHARS), table.vocabulary));
   const ids = [...counts.keys()];
@@ -212,9 +224,6 @@ export function createVocabulary(lines: string): Vocabulary {
   return new Map(lines.split('\n').map((piece, id) => [piece, id]));
 }
 
-/** 0 for a common English word, 1 for a rare or unknown one, independent of the corpus; `token` is its stem. */
-export type WordRarity = (word: string, token: string) => number;
-
 /** The vocabulary lists special tokens first, then words by frequency. */
 const FIRST_WORD = 1_995;
 const COMMON_LOG = 6.5;
@@ -223,17 +232,16 @@ const RARE_LOG = 9.6;
 const LEAST_OF_PARTS = 0.5;
 const WORD = /^[a-z]+$/;
 
-export function createWordRarity(table: () => StaticTable): WordRarity {
-  return (word, token) => {
-    if (!WORD.test(word)) return 1;
-    const { vocabulary } = table();
-    const pieces = wordPieces(word, vocabulary);
-    const whole = [pieces, wordPieces(token, vocabulary)].flatMap((each) =>
-      each.length === 1 ? getRarity(each[0] as number) : [],
-    );
-    if (whole.length > 0) return Math.min(...whole);
-    return pieces.length === 0 ? 1 : Math.max(LEAST_OF_PARTS, getRarity(Math.max(...pieces)));
-  };
+/** 0 for a common English word, 1 for a rare or unknown one, independent of the corpus; `token` is its stem. */
+export function getWordRarity(word: string, token: string): number {
+  if (!WORD.test(word)) return 1;
+  const { vocabulary } = loadStaticTable();
+  const pieces = wordPieces(word, vocabulary);
+  const whole = [pieces, wordPieces(token, vocabulary)].flatMap((each) =>
+    each.length === 1 ? getRarity(each[0] as number) : [],
+  );
+  if (whole.length > 0) return Math.min(...whole);
+  return pieces.length === 0 ? 1 : Math.max(LEAST_OF_PARTS, getRarity(Math.max(...pieces)));
 }
 
 function getRarity(piece: number): number {

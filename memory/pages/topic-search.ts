@@ -1,4 +1,5 @@
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
+import { textVector } from '../embeddings/static-encoder.ts';
 import { getLines, type Page, toSlug } from '../model/page.ts';
 import { hasInstructions } from '../recall/quarantine.ts';
 import { isRelevant, leastCoverage, measureCoverage, type QueryTerms } from '../recall/relevance-filter.ts';
@@ -108,6 +109,7 @@ function getHit(
   if (rest.length === 0) return null;
   const shown = rest.toSorted((one, other) => one.at - other.at).map(({ line }) => line);
   const score = measureCoverage(terms, new Set([...tokens, ...shown.flatMap((line) => [...line.tokens])]));
+  const text = [title, name, ...shown.map((line) => line.text)].join('\n');
   // What memory wrote is of the user or the assistant; a page does not say which.
   const origins = shown.map(({ nodes }) => (nodes.length === 0 ? 'user' : 'assistant'));
   const origin: Origin = kind === REPORTED ? 'external' : lowestOrigin(origins);
@@ -116,6 +118,6 @@ function getHit(
     id: `topic:${topic}${toSlug(name) && `#${toSlug(name)}`}`,
     lines: shown.map(({ text }) => redact(text.slice(0, MOST_CHARS))),
     nodes: [...new Set(shown.flatMap(({ nodes }) => nodes))],
-    fits: isCleanOrigin(origin) && isRelevant(score, terms, leastCoverage(minCoverage, {}, terms)),
+    fits: isCleanOrigin(origin) && isRelevant(score, terms, leastCoverage(minCoverage, terms, textVector(text))),
   };
 }

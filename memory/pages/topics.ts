@@ -4,7 +4,6 @@ import { grouped } from '../../common/map.ts';
 import { compareText, oneLine } from '../../common/text.ts';
 import { lowestOrigin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
-import { createWordRarity, loadStaticTable } from '../embeddings/static-encoder.ts';
 import type { Fact } from '../facts/fact.ts';
 import { getLines, type Page, toSlug } from '../model/page.ts';
 import { isQuarantined } from '../recall/quarantine.ts';
@@ -63,7 +62,6 @@ type TopicFilter = { readonly projectDir?: string };
 interface TopicSearch extends TopicFilter, Pick<SectionQuery, 'top'>, Partial<Pick<SectionQuery, 'told'>> {}
 
 export function createTopics({ topicPages, facts, getProject, redactor, index, catalogue, config }: Parts) {
-  const getRarity = createWordRarity(loadStaticTable);
   const { shelf } = topicPages;
   const getKey = ({ projectDir }: TopicFilter): string | null =>
     projectDir === undefined ? null : getProject(projectDir);
@@ -81,7 +79,7 @@ export function createTopics({ topicPages, facts, getProject, redactor, index, c
       if (tokens.length === 0 || pages.length + rows.length === 0) return [];
       const idf = await index.termWeights([...tokens, UNSEEN], project === null ? {} : { project });
       const sectionQuery: SectionQuery = {
-        ...{ top, told, terms: weighTerms(query, idf, getRarity), past: asksPast(query), redact: redactor.text },
+        ...{ top, told, terms: weighTerms(query, idf), past: asksPast(query), redact: redactor.text },
         minCoverage: config.recall.minCoverage,
         isShown(id) {
           const node = catalogue.current(id);

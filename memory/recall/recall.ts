@@ -3,10 +3,10 @@ import type { Config } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
 import { memoize } from '../../common/map.ts';
 import { lowestOrigin } from '../../common/turn.ts';
-import { createWordRarity, loadStaticTable } from '../embeddings/static-encoder.ts';
+import { textVector } from '../embeddings/static-encoder.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
 import { isSearched, type MemoryNode } from '../model/node.ts';
-import { getParts, type SpokenPart } from '../model/turn.ts';
+import { getParts } from '../model/turn.ts';
 import { dateAgreement, getDateRarity, type NamedDate, namedDate } from '../search/dates.ts';
 import { lanesOfTurns, type RankedTurn, type RankingRules, rankTurns } from '../search/ranking.ts';
 import type { Hit, IndexFilter, Lane, SearchIndex, TurnWords } from '../search/search-index.ts';
@@ -82,7 +82,7 @@ interface Search {
 
 interface ReadTurn {
   readonly id: string;
-  readonly parts: readonly SpokenPart[];
+  readonly words: TurnWords;
   readonly coverage: number;
 }
 
@@ -111,7 +111,6 @@ export function createRecaller(deps: RecallerDeps) {
   const { index, getProject, config, repair = async () => {}, now } = deps;
   const ranking = rankingRules(config);
   const lanes = [...new Set<Lane>([...lanesOfTurns(ranking), 'fts', 'summary'])];
-  const getRarity = createWordRarity(loadStaticTable);
   const breaker = createBreaker(now);
   /** Since the start. */
   const recalls = new Map<string, number>();
@@ -137,7 +136,7 @@ export function createRecaller(deps: RecallerDeps) {
     const hits = await collectHits(query, filter);
     const date = namedDate(query, now());
     const idf = await index.termWeights([...tokens, UNSEEN], filter);
-    const terms = weighTerms(query, idf, getRarity, deps.filter, readDate(date, query, hits));
+    const terms = weighTerms(query, idf, deps.filter, readDate(date, query, hits));
     const past = asksPast(query);
     const turns = rankTurns({ text: query, date }, hits, ranking).slice(0, RANKED_TURNS);
     const candidates = rankCandidates(deps, { search, past, date, turns, hits, recalls });
@@ -270,18 +269,16 @@ async function readCandidate(
   for (const id of getTurns(candidate, deps)) {
     const turn = words.get(id) ?? (await deps.turnText(id));
     if (turn === null) continue;
-    const { parts, own } = getSpoken(turn);
-    turns.push({ id, parts, coverage: measureCoverage(terms, own, agreement) });
+    turns.push({ id, words: turn, coverage: measureCoverage(terms, getTokens(turn), agreement) });
   }
   const best = turns.toSorted((one, other) => other.coverage - one.coverage);
   const coverage = Math.max(computeCoverage(terms, texts.join('\n'), agreement), best[0]?.coverage ?? 0);
   return { candidate, node, agreement, turns: best.filter((turn) => turn.coverage > 0), coverage };
 }
 
-const getSpoken = memoize(({ text, origin }: TurnWords) => ({
-  parts: getParts(text, origin),
-  own: new Set(tokenize(text)),
-}));
+const getTokens = memoize(({ text }: TurnWords) => new Set(tokenize(text)));
+const getSpoken = memoize(({ text, origin }: TurnWords) => getParts(text, origin));
+const getVector = memoize(({ text }: TurnWords) => textVector(text));
 
 /** One decision for the whole query: where any memory passes the threshold, those near the best one are shown too. */
 function getHits(
@@ -293,9 +290,10 @@ function getHits(
   const { gated, limit, shown } = search;
   const { nearBest, linkCoverage, secondShare } = filter;
   const most = Math.max(0, ...readings.map(({ coverage }) => coverage));
-  const passes = readings.some(({ coverage, agreement, candidate: { lanes } }) =>
-    isRelevant(coverage, terms, leastCoverage(config.minCoverage, lanes, terms, filter), agreement),
-  );
+  const passes = readings.some(({ coverage, agreement, turns: [best], node }) => {
+    const vector = best === undefined ? textVector(node.summary) : getVector(best.words);
+    return isRelevant(coverage, terms, leastCoverage(config.minCoverage, terms, vector, filter), agreement);
+  });
   const passed = new Set<string>();
   const fitting = readings.map((reading) => {
     const { candidate, coverage } = reading;
@@ -307,21 +305,29 @@ function getHits(
   const hits: RecallHit[] = [];
   const shownWords: ReadonlySet<string>[] = [];
   let left = config.maxContextChars;
-  for (const reading of heirsFirst(fitting, terms).toSorted((one, other) => Number(other.fits) - Number(one.fits))) {
+  const inOrder = heirsFirst(fitting, terms).toSorted((one, other) => Number(other.fits) - Number(one.fits));
+  const best = inOrder.map((reading) => ({ ...reading, turn: reading.turns[0] }));
+  const others = gated ? inOrder.flatMap((reading) => secondTurn(reading, secondShare)) : [];
+  for (const { turn, ...reading } of [...best, ...others]) {
     if (hits.length === limit) break;
     const { fits, coverage, candidate } = reading;
     if (!fits && (gated || (coverage === 0 && candidate.similarity < config.minSimilarity))) continue;
-    for (const hit of findHits(reading, context, secondShare)) {
-      const { text, origin } = hit.line;
-      const words = getWords(saidIn(text));
-      if (isShown(hit, shown) || shownWords.some((otherWords) => saySame(otherWords, words))) continue;
-      if (gated && (text.length > left || lowestOrigin([origin, config.leastOrigin]) !== config.leastOrigin)) continue;
-      left -= text.length;
-      shownWords.push(words);
-      hits.push(fits ? hit : { ...hit, isFar: true });
-    }
+    const hit = getHit({ ...reading, turn }, context);
+    const { text, origin } = hit.line;
+    const words = getWords(saidIn(text));
+    if (isShown(hit, shown) || shownWords.some((otherWords) => saySame(otherWords, words))) continue;
+    if (gated && (text.length > left || lowestOrigin([origin, config.leastOrigin]) !== config.leastOrigin)) continue;
+    left -= text.length;
+    shownWords.push(words);
+    hits.push(fits ? hit : { ...hit, isFar: true });
   }
   return hits;
+}
+
+/** Of a memory with one that covers nearly as much as its best one. */
+function secondTurn<T extends Reading>(reading: T, secondShare: number) {
+  const [best, turn] = reading.turns;
+  return best && turn && turn.coverage >= best.coverage * secondShare ? [{ ...reading, turn }] : [];
 }
 
 /** Of a statement with this share of the words that its memory has of the query, the one that ended it comes first. */
@@ -342,14 +348,6 @@ function heirsFirst<T extends Reading>(readings: readonly T[], terms: QueryTerms
   return [...ordered];
 }
 
-/** One for the best turn, and for a prompt a second one where another turn of the memory covers nearly as much. */
-function findHits({ turns, ...reading }: Reading, context: SearchContext, secondShare: number): RecallHit[] {
-  const [best, second] = turns;
-  const others =
-    context.search.gated && best && second && second.coverage >= best.coverage * secondShare ? [second] : [];
-  return [best, ...others].map((turn) => getHit({ ...reading, turn }, context));
-}
-
 function getHit(
   { candidate, node, turn }: Omit<Reading, 'turns'> & { readonly turn: ReadTurn | undefined },
   { search, terms, past, freshness }: SearchContext,
@@ -357,7 +355,7 @@ function getHit(
   const { query } = search;
   const isGone = toldBy(past ? [] : node.facts.filter(isClosed));
   const rules = { maxChars: PASSAGE_CHARS, callsAnswer: namesCall(query), isPast: isGone };
-  const passage = turn === undefined ? null : bestPassage(turn.parts, terms, rules);
+  const passage = turn === undefined ? null : bestPassage(getSpoken(turn.words), terms, rules);
   const changed = freshness?.get(node.node_id)?.changes ?? [];
   const line = memoryLine(node, passage, { note: staleNote(changed), past });
   const { score, lanes } = candidate;

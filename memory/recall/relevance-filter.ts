@@ -1,5 +1,4 @@
-import type { WordRarity } from '../embeddings/static-encoder.ts';
-import type { Lane, LaneScore } from '../search/search-index.ts';
+import { findSimilarity, getWordRarity, textVector } from '../embeddings/static-encoder.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';
 
@@ -13,14 +12,12 @@ export interface QueryTerms {
   readonly date: number;
   /** What of it a relevant turn must contain. */
   readonly minInformation: number;
-  /** Turns and nodes in memory. */
-  readonly rows: number;
+  /** As `textVector` gives it. */
+  readonly vector: Float32Array | null;
 }
 
 /** A token no text holds, to learn what a term weighs that memory never saw. */
 export const UNSEEN = '\0';
-/** In a small memory it is no news that words and vectors agree. */
-const AGREED_TOP = 0.01;
 
 /** What the filter goes by; benchmarks change one at a time. */
 export interface FilterRules {
@@ -36,11 +33,10 @@ export interface FilterRules {
   readonly secondShare: number;
   /** A linked memory surfaces if it names this share of the query. */
   readonly linkCoverage: number;
-  /** Words and vectors agree on what both rank so high. */
-  readonly agreedRank: number;
-  /** Of the least coverage, what it takes where they agree and where they do not. */
-  readonly agreedShare: number;
-  readonly apartShare: number;
+  /** The similarity of a text and the query at which the least coverage is what is configured. */
+  readonly usualSimilarity: number;
+  /** The share of it by which a text needs more for each 1 of similarity that it has less, and less where it has more. */
+  readonly similarityWeight: number;
 }
 
 export const FILTER_RULES: FilterRules = {
@@ -50,9 +46,8 @@ export const FILTER_RULES: FilterRules = {
   nearBest: 0.5,
   secondShare: 0.75,
   linkCoverage: 0.2,
-  agreedRank: 2,
-  agreedShare: 0.6,
-  apartShare: 1.2,
+  usualSimilarity: 0.27,
+  similarityWeight: 1.25,
 };
 
 const RUN = /[\p{L}\p{N}_]+/gu;
@@ -64,7 +59,6 @@ const RUN = /[\p{L}\p{N}_]+/gu;
 export function weighTerms(
   query: string,
   idf: ReadonlyMap<string, number>,
-  getRarity: WordRarity,
   { maxTerms, minInformation, commonShare }: FilterRules = FILTER_RULES,
   date: { readonly rest: string; readonly rarity: number } | null = null,
 ): QueryTerms {
@@ -76,7 +70,7 @@ export function weighTerms(
   const words = getWords(query);
   const heaviest = contentTokens(date?.rest ?? query)
     .map((token) => {
-      const rarity = getRarity(words.get(token) ?? token, token);
+      const rarity = getWordRarity(words.get(token) ?? token, token);
       return [token, getWeight(token) * (commonShare + (1 - commonShare) * rarity)] as const;
     })
     .sort(([, one], [, other]) => other - one)
@@ -85,7 +79,8 @@ export function weighTerms(
   const information = heaviest.reduce((sum, [token]) => sum + getWeight(token), 0);
   const least = single * minInformation;
   const dated = Math.min(date?.rarity ?? 0, single);
-  return { weights: new Map(heaviest), total, information, minInformation: least, rows, date: dated };
+  const vector = textVector(query);
+  return { weights: new Map(heaviest), total, information, minInformation: least, date: dated, vector };
 }
 
 /** Each token with the word it comes from, where that is the whole word. */
@@ -118,17 +113,19 @@ export function computeCoverage(terms: QueryTerms, text: string, agreement = 0):
   return measureCoverage(terms, new Set(tokenize(text)), agreement);
 }
 
-/** The coverage that suffices for a memory that these lanes found. */
+/**
+ * The coverage that suffices: less for a text that is near the query.
+ *
+ * @param vector  of the text, as `textVector` gives it
+ */
 export function leastCoverage(
   minCoverage: number,
-  { raw, meaning }: Readonly<Partial<Record<Lane, LaneScore>>>,
-  { rows }: QueryTerms,
-  { agreedRank, agreedShare, apartShare }: FilterRules = FILTER_RULES,
+  terms: Pick<QueryTerms, 'vector'>,
+  vector: Float32Array | null,
+  { usualSimilarity, similarityWeight }: FilterRules = FILTER_RULES,
 ): number {
-  const most = Math.min(agreedRank, rows * AGREED_TOP);
-  if (most < 1) return minCoverage;
-  const isAgreed = [raw, meaning].every((found) => found !== undefined && found.rank <= most);
-  return minCoverage * (isAgreed ? agreedShare : apartShare);
+  const similarity = findSimilarity(terms.vector, vector) ?? usualSimilarity;
+  return minCoverage * (1 + similarityWeight * (usualSimilarity - similarity));
 }
 
 /**

@@ -192,11 +192,7 @@ export const READERS: Readonly<Record<string, Read>> = {
   },
   dates: (text) => [withAbsoluteDates(text, 0), withPassedDates(text, 0)],
   query: (text) => [recallQuery(text, [text]), asksPast(text), asksExact(text), namesCall(text)],
-  'query terms': (text) =>
-    computeCoverage(
-      weighTerms(text, new Map(), () => 1),
-      text,
-    ),
+  'query terms': (text) => computeCoverage(weighTerms(text, new Map()), text),
   'query of a state': readStateQuery,
   'query of a time': (text) => [asksWhen(text), tellsTime(text), namedDate(text, 0)],
   passages: (text) => containedShare(text, text),

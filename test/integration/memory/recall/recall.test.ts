@@ -342,6 +342,37 @@ describe('a recaller over single nodes', () => {
     }
   });
 
+  test('a second turn of a memory follows the best turns of all', async () => {
+    const texts: Readonly<Record<string, string>> = {
+      a: 'the staging database has port 5433 since March',
+      b: 'nobody else may use the port of the staging database, it is ours',
+      c: 'a firewall keeps the staging database port closed from outside',
+    };
+    const nodes = [
+      makeNode({ turns: ['a', 'b'] }),
+      makeNode({ turns: ['c'], node_id: 'mem_20260302_101500_00000b', summary: 'a firewall' }),
+    ];
+    const turnText = (id: string): TurnWords => ({ text: texts[id] ?? '', origin: 'user' });
+    const hits = await (await getRecaller(nodes, { turnText })).recall(ask(QUESTION), live());
+    expect(hits.map(({ raw }) => raw?.turn)).toEqual(['a', 'c', 'b']);
+  });
+
+  test('fewer words suffice in a turn that is about the same', async () => {
+    const node = makeNode({ turns: ['t'], summary: 'postgres', trigger: '', topic_tags: [] });
+    const passes = async (text: string): Promise<boolean> => {
+      const recaller = await getRecaller([node], { turnText: () => ({ text, origin: 'user' }) });
+      return (await recaller.recall(ask('how do we restore the postgres database after a crash?'), live())).length > 0;
+    };
+    expect(await passes('to recover postgres, load the last dump into an empty database and replay the log')).toBe(
+      true,
+    );
+    expect(
+      await passes(
+        'for the party: a cake with the database logo, blue balloons, and a postgres elephant for the children',
+      ),
+    ).toBe(false);
+  });
+
   test('an index that failed three times in a row is left alone for half a minute', async () => {
     let [asked, nowMs, broken] = [0, 0, true];
     const sound = await inMemory();

@@ -4,12 +4,14 @@ import type { Corpus } from '../../../../memory/embeddings/embedder.ts';
 import {
   createVocabulary,
   documentVector,
+  findSimilarity,
   getPieces,
   hashVector,
   loadStaticTable,
   parseStaticTable,
   pieceVectors,
   type StaticTable,
+  textVector,
   wordPieces,
 } from '../../../../memory/embeddings/static-encoder.ts';
 import { embedderContract } from '../../../contract/embedder.ts';
@@ -131,6 +133,18 @@ test('a text without pieces is all zeros, of full length', () => {
   const table = small();
   expect([...documentVector(table, getPieces(table, '   '))]).toEqual([0, 0]);
   expect([...weighPieces(pieceVectors(table, 'zzz'), new Map())]).toEqual([0, 0]);
+});
+
+test('texts are compared by the table, and not at all where it has no vector of one', () => {
+  const asked = textVector('how is the database backed up?');
+  const [near, far] = ['a nightly job dumps Postgres to the archive', 'the colors of the chart are too bright'];
+  expect(findSimilarity(asked, textVector(near))).toBeGreaterThan(findSimilarity(asked, textVector(far)) ?? 1);
+  expect(findSimilarity(asked, asked)).toBeCloseTo(1);
+  expect([textVector(''), textVector('데이터베이스 백업은 어떻게 해?'), findSimilarity(asked, null)]).toEqual([
+    null,
+    null,
+    null,
+  ]);
 });
 
 test('a table survives its own file, wherever in a buffer the file lies', () => {

@@ -36,7 +36,7 @@ function search(query: string, options: Partial<SectionQuery> = {}) {
   const idf = new Map([[UNSEEN, Math.log(1 + 400.5 / 0.5)]]);
   const found = searchSections(pages, {
     ...{ top: 5, told: [], minCoverage: 0.55, past: asksPast(query), isShown: () => true },
-    ...{ terms: weighTerms(query, idf, () => 1), redact: (said: string) => said.replace('SECRET', '[REDACTED]') },
+    ...{ terms: weighTerms(query, idf), redact: (said: string) => said.replace('SECRET', '[REDACTED]') },
     ...options,
   });
   return found.map(({ topic, section, lines, nodes, origin, fits }) => ({

@@ -16,7 +16,7 @@ const answer = (text: string, origin: SpokenPart['origin'] = 'assistant'): Spoke
 
 function getPassage(question: string, parts: readonly SpokenPart[], over: Partial<PassageRules> = {}) {
   const idfs = new Map([...contentTokens(question), UNSEEN].map((token) => [token, 3]));
-  const terms = weighTerms(question, idfs, () => 1);
+  const terms = weighTerms(question, idfs);
   return bestPassage(parts, terms, { ...RULES, ...over });
 }
 

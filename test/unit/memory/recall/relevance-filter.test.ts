@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createWordRarity, loadStaticTable } from '../../../../memory/embeddings/static-encoder.ts';
+import { textVector } from '../../../../memory/embeddings/static-encoder.ts';
 import {
   computeCoverage,
   FILTER_RULES,
@@ -13,7 +13,6 @@ import { uniqueTokens } from '../../../../memory/text/tokenizer.ts';
 
 const ROWS = 100;
 const MIN_COVERAGE = 0.5;
-const getRarity = createWordRarity(loadStaticTable);
 const idf = (df: number): number => Math.log(1 + (ROWS - df + 0.5) / (df + 0.5));
 
 /** Words of a memory of 100 rows, and in how many of them each stands. */
@@ -39,7 +38,7 @@ const KNOWN_TOKENS = new Map(
 
 function passes(question: string, turn: string): boolean {
   const idfs = new Map([...contentTokens(question), UNSEEN].map((token) => [token, KNOWN_TOKENS.get(token) ?? idf(0)]));
-  const terms = weighTerms(question, idfs, getRarity);
+  const terms = weighTerms(question, idfs);
   return isRelevant(computeCoverage(terms, turn), terms, MIN_COVERAGE);
 }
 
@@ -87,7 +86,7 @@ describe('a date that the question names', () => {
   const idfs = new Map([...contentTokens(question), UNSEEN].map((token) => [token, KNOWN_TOKENS.get(token) ?? idf(0)]));
   const rare = { rest, rarity: idf(2) };
   const weigh = (text: string, agreement: number, date: { rest: string; rarity: number } | null = rare): boolean => {
-    const terms = weighTerms(question, idfs, getRarity, FILTER_RULES, date);
+    const terms = weighTerms(question, idfs, FILTER_RULES, date);
     return isRelevant(computeCoverage(terms, text, agreement), terms, MIN_COVERAGE, agreement);
   };
 
@@ -109,33 +108,27 @@ describe('a date that the question names', () => {
   });
 
   test('suffices where nothing else is asked', () => {
-    const terms = weighTerms('yesterday', idfs, getRarity, FILTER_RULES, { rest: ' ', rarity: idf(2) });
+    const terms = weighTerms('yesterday', idfs, FILTER_RULES, { rest: ' ', rarity: idf(2) });
     const passesAt = (agreement: number): boolean =>
       isRelevant(computeCoverage(terms, 'anything', agreement), terms, MIN_COVERAGE, agreement);
     expect([passesAt(1), passesAt(0)]).toEqual([true, false]);
   });
 });
 
-describe('words and vectors agree on what both rank among the first', () => {
-  const at = (rank: number) => ({ rank, score: 1 });
-  const getTerms = (rows: number) => weighTerms('', new Map([[UNSEEN, Math.log(1 + (rows + 0.5) / 0.5)]]), getRarity);
-  const least = (raw: number, meaning: number, rows: number): number =>
-    leastCoverage(0.5, { raw: at(raw), meaning: at(meaning) }, getTerms(rows));
+describe('the similarity of a text to the query', () => {
+  const least = (text: string, minCoverage = 0.5): number =>
+    leastCoverage(minCoverage, weighTerms('how is the database backed up?', new Map()), textVector(text));
 
-  test('less suffices there, and more is asked elsewhere', () => {
-    expect(least(1, 2, 500)).toBeCloseTo(0.3);
-    expect(least(1, 3, 500)).toBeCloseTo(0.6);
-    expect(least(3, 1, 500)).toBeCloseTo(0.6);
-    expect(leastCoverage(0.5, { raw: at(1) }, getTerms(500))).toBeCloseTo(0.6);
+  test('less suffices where it is near, and more is asked where it is not', () => {
+    expect(least('a nightly job dumps the database to the archive')).toBeLessThan(0.5);
+    expect(least('the colors of the chart are too bright')).toBeGreaterThan(0.5);
   });
 
-  test('in a small memory everything is among the first', () => {
-    expect(least(1, 1, 50)).toBe(0.5);
-    expect(least(2, 2, 150)).toBeCloseTo(0.6);
-    expect(least(1, 1, 150)).toBeCloseTo(0.3);
+  test('changes nothing where it is not known', () => {
+    expect(least('')).toBe(0.5);
   });
 
   test('a share of nothing lets everything pass', () => {
-    expect(leastCoverage(0, {}, getTerms(500))).toBe(0);
+    expect(least('the colors of the chart are too bright', 0)).toBe(0);
   });
 });
