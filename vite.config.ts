@@ -11,7 +11,6 @@ const ENTRIES = [
   'hooks/session-start',
   'hooks/subagents',
   'hooks/user-prompt-submit',
-  'memory/embeddings/embedder-worker',
   'memory/facts/index',
 ];
 

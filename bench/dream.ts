@@ -8,6 +8,7 @@
  * rules merge where there is none. Groups, without a model: nodes whose topic is known, as for `bench:links`; a pair
  * inside a group is right where both have one topic. The first corpora fit, the others are held out.
  */
+
 import { parseArgs } from 'node:util';
 import { linkStrength, linkThresholds } from '../memory/compaction/linker.ts';
 import {
@@ -17,9 +18,9 @@ import {
   consolidationThresholds,
 } from '../memory/consolidation/merge-nodes.ts';
 import { isRepetition } from '../memory/consolidation/merge-writer.ts';
+import { createStaticEmbedder } from '../memory/embeddings/static-embedder.ts';
 import type { MemoryNode } from '../memory/model/node.ts';
 import { createHashEmbedder } from '../test/helpers/hash-embedder.ts';
-import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
 import { getStatement, restated } from './dream/restated.ts';
 import { type Corpus, days, story, talks } from './links/corpora.ts';
 import { type Kin, kinIn, type Pair } from './links/kin.ts';

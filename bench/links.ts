@@ -8,11 +8,12 @@
  * and how many of the right ones were found of those that ten links a node allow. The first corpora fit, the others
  * are held out.
  */
+
 import { parseArgs } from 'node:util';
 import { grouped } from '../common/map.ts';
 import { chooseLinks, linkStrength, linkThresholds, MOST_LINKS } from '../memory/compaction/linker.ts';
+import { createStaticEmbedder } from '../memory/embeddings/static-embedder.ts';
 import { createHashEmbedder } from '../test/helpers/hash-embedder.ts';
-import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
 import { type Corpus, days, services, story, talks } from './links/corpora.ts';
 import { type Kin, kinIn } from './links/kin.ts';
 

@@ -11,12 +11,13 @@
  * `--data` on dialogues in LoCoMo's shape, where each session begins one; no time of day is given. Beside it a cut
  * after every so many turns, the number that is best for it.
  */
+
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { summarizeByRules } from '../memory/compaction/extractive-summary.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
+import { createStaticEmbedder } from '../memory/embeddings/static-embedder.ts';
 import type { TurnText } from '../memory/model/turn.ts';
-import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
 import { dialogues, type Labelled, storyConversations } from './labeled.ts';
 import { type PlantedConversation, plantedConversation } from './local/planted.ts';
 

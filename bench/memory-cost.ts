@@ -12,10 +12,12 @@
  * every call pass. The baseline, the same requests untouched, is
  * billed in the same run by the rules of the mock API. Money is at API prices, as the ledger counts it.
  */
+
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
 import type { PastSession } from '../engine/transcript/cost.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
+import { createStaticEmbedder } from '../memory/embeddings/static-embedder.ts';
 import { DEFAULT_ONTOLOGY } from '../memory/facts/default-ontology.ts';
 import type { LanguageModel } from '../memory/models/model.ts';
 import { mergePrompt } from '../memory/models/prompts/merge.ts';
@@ -25,7 +27,6 @@ import { topicDetectorPrompt } from '../memory/models/prompts/topic-detector.ts'
 import { decideQuota, type ModelQuota, type QuotaDecision } from '../memory/models/quota.ts';
 import { costUsd, sumBill } from '../proxy/ledger/cost.ts';
 import type { CostLedger } from '../proxy/ledger/index.ts';
-import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
 import { estimateTokens } from '../test/mock-anthropic/tokens.ts';
 import { DATA } from './paths.ts';
 import { openPlayer } from './real/play.ts';

@@ -2,7 +2,7 @@
  * How memory serves real work: 42 transcripts of one developer, imported by the product with the rules in charge, then
  * asked weeks later, beside BM25 and a keyword count over the same turns. The corpus is not part of the project.
  *
- *   npm run bench:real -- [--data DIR] [--min-coverage N] [--preset comis] [--models DIR] [--ablate] [--json] [--misses]
+ *   npm run bench:real -- [--data DIR] [--min-coverage N] [--preset comis] [--ablate] [--json] [--misses]
  *
  * DIR holds `real/cli` and `real/cli-questions.json`; `../shared/data` beside the checkout unless told, and where it is
  * missing nothing is measured. Every question is the first prompt of a new session in the project's directory.
@@ -12,7 +12,6 @@
  *   a result whose node has a right turn elsewhere. What is right: `real/right.ts`.
  * - `in the prompt`: the answer is in what the rewriter adds to the request for this prompt, in its own budget, with
  *   the deadline of the configuration and without; the block that every session begins with is counted apart.
- * - `--models` names the folder with the packages of the embedder `minilm`, which stands for the static table then.
  * - `--ablate` asks again without one lane, weight or rule at a time, and with constants of the relevance filter switched
  *   off, halved or doubled; the first row of its table changes nothing.
  * - rewordings and the harder questions without an answer are in `real/questions.ts`; rules are chosen on those of
@@ -85,7 +84,6 @@ const { values } = parseArgs({
     data: { type: 'string', default: DATA },
     'min-coverage': { type: 'string' },
     preset: { type: 'string' },
-    models: { type: 'string' },
     ablate: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     misses: { type: 'boolean', default: false },
@@ -130,8 +128,7 @@ async function run(corpus: Corpus): Promise<void> {
   const { recall } = loadConfig({ COMET_CC_HOME: home, COMET_CC_RECALL_PRESET: preset }).config;
   if (least !== undefined) recall.minCoverage = Number(least);
   const filter = { ...FILTER_RULES };
-  if (values.ablate && values.models !== undefined) throw new Error('--ablate is for the static table');
-  const memory = await openRealMemory(home, recall, filter, values.models);
+  const memory = await openRealMemory(home, recall, filter);
   try {
     const startMs = performance.now();
     const { added } = await importCorpus(memory, home);

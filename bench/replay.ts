@@ -24,6 +24,7 @@
  *   --twice            plays the same sessions again afterwards, under other ids
  *   --simulate         only the simulation and the bound; nothing is played
  */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -32,10 +33,10 @@ import { Config } from '../common/config.ts';
 import { cutRule } from '../engine/cut-config.ts';
 import type { PastSession } from '../engine/transcript/cost.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
+import { createStaticEmbedder } from '../memory/embeddings/static-embedder.ts';
 import { openLanceIndex } from '../memory/search/lancedb/search-index.ts';
 import type { CutRule } from '../proxy/rewrite/index.ts';
 import { simulateConversation, sumRequests } from '../proxy/transcript/index.ts';
-import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
 import { DATA } from './paths.ts';
 import { measureAdded } from './real/added.ts';
 import { playWithKills } from './real/kill.ts';

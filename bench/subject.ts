@@ -10,14 +10,15 @@
  * the beginnings of older ones, its end, and the beginnings of all turns. With `--judge claude` a model reads each text
  * too and says whether it answers (a call for ten questions, on your login). `first` is the share of questions for which the first line with a figure of that kind has the right one.
  */
+
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
 import { countTokens } from '../common/text.ts';
 import { isCleanOrigin } from '../common/turn.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
+import { createStaticEmbedder } from '../memory/embeddings/static-embedder.ts';
 import type { Memory } from '../memory/index.ts';
 import { renderRetrieval } from '../proxy/rewrite/render.ts';
-import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
 import { spread } from './latency/stats.ts';
 import { openProduct } from './recall/product.ts';
 import {

@@ -132,11 +132,13 @@ export const Config = z.strictObject({
   }),
   embedder: z
     .preprocess(
-      (value) => (value === 'hash' || value === 'e5' ? 'static' : value),
-      z.enum(['static', 'minilm', 'endpoint']),
+      (value) => (['hash', 'e5', 'minilm'].includes(String(value)) ? 'static' : value),
+      z.enum(['static', 'endpoint']),
     )
     .default('static')
-    .describe('what turns text into vectors; all but static need a setup step (docs/EMBEDDERS.md)'),
+    .describe(
+      'what turns text into vectors: the built-in table, or a model behind `embedding.baseUrl` (docs/EMBEDDERS.md)',
+    ),
   embedding: section({
     baseUrl: endpointUrl
       .default('http://127.0.0.1:11434/api')

@@ -9,7 +9,7 @@ import type { Log } from '../common/log.ts';
 import { type HomePaths, VERSION } from '../common/paths.ts';
 import type { Redactor } from '../redact/index.ts';
 import type { Corpus, Embedder } from './embeddings/embedder.ts';
-import { getEmbedder, openEmbedder, weighFor } from './embeddings/open-embedder.ts';
+import { getEmbedder, openEmbedder } from './embeddings/open-embedder.ts';
 import type { Memory } from './memory.ts';
 import type { Task } from './model/task.ts';
 import type { ClaudeCliOptions } from './models/claude-code.ts';
@@ -81,7 +81,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
     embedder,
     now: systemClock.now,
     report,
-    getEmbedder: (id) => getEmbedder(id, paths, withTimeout),
+    getEmbedder: (id) => getEmbedder(id, withTimeout),
     unembedded: (error) => log.warn('texts were indexed by their words only', { error }),
   });
   if (index.rebuilt && index.reason !== 'new') log.warn('the index is rebuilt', { reason: index.reason });
@@ -96,7 +96,6 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   const { tasks, start } = await openTasks(opening);
   const memory = await createMemory({
     ...options,
-    config: { ...config, recall: weighFor(embedder.id, config.recall) },
     journal: watched(journal, paths.journalDir, ['append', 'read']),
     crashMarks: await openCrashMarks({ dir: paths.journalDir, version: VERSION, onMark: parts.onMark }),
     nodeFiles: watched(nodeFiles, paths.nodesDir, ['save', 'writeBrief']),

@@ -3,6 +3,7 @@ import { finishesWithin } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { cutRule } from '../../engine/cut-config.ts';
+import type { createStaticEmbedder } from '../../memory/embeddings/static-embedder.ts';
 import type { Memory } from '../../memory/index.ts';
 import type { LanguageModel } from '../../memory/models/model.ts';
 import type { ModelQuota } from '../../memory/models/quota.ts';
@@ -20,7 +21,6 @@ import { createInMemorySearchIndex } from '../../test/helpers/in-memory-search-i
 import { createMemoryRecords } from '../../test/helpers/memory-records.ts';
 import { createDisk, openRig } from '../../test/helpers/memory-rig.ts';
 import { createMemoryPlanStore, openRewriter } from '../../test/helpers/open-rewriter.ts';
-import type { createStaticEmbedder } from '../../test/helpers/static-embedder.ts';
 import { makeRequest } from '../../test/helpers/transcripts.ts';
 import { type AnswerBlock, createJudge, type Json, type Verdict } from '../../test/mock-anthropic/index.ts';
 

@@ -16,8 +16,6 @@ import { makeRequest } from '../../test/helpers/transcripts.ts';
 import { type Corpus, PROJECT_DIR, type RealTurn } from './corpus.ts';
 
 const FLUSH_MS = 3_600_000;
-/** A busy machine does not change what is found. */
-const QUERY_MS = 10_000;
 export const MODEL = 'claude-opus-5-5';
 /** A prompt that recalls nothing. */
 const NOTHING = 'hello';
@@ -27,28 +25,20 @@ const TRIES = 5;
 const RULES = { llm: 'local', compaction: { idleMs: 0 }, dream: { idleMinutes: 0 } };
 const config = Config.parse(RULES);
 
-/**
- * Memory as the engine opens it, with the rules in charge. `recall` and `filter` may be changed between two questions.
- *
- * @param models  folder with the packages of MiniLM, which embeds then
- */
+/** Memory as the engine opens it, with the rules in charge. `recall` and `filter` may be changed between two questions. */
 export async function openRealMemory(
   home: string,
   recall: Config['recall'] = config.recall,
   filter: FilterRules = FILTER_RULES,
-  models?: string,
 ): Promise<Memory> {
   const redactor = createRedactor({ markKey: Buffer.alloc(32, 7) });
   const store = { load: async () => null, save: async () => {} };
   const budget = await openBudget({ rule: config.models, store, clock: systemClock, log: silentLog });
   const claudeEnvironment = { env: {}, bundleFile: '', userCa: '', userProxy: {} };
-  const sentence = { embedder: 'minilm' as const, embedding: { ...config.embedding, queryMs: QUERY_MS } };
-  const own = { ...config, recall, ...(models === undefined ? {} : sentence) };
-  const standard = homePaths(path.join(home, '.comet-cc'));
-  const paths = { ...standard, modelsDir: models ?? standard.modelsDir };
+  const paths = homePaths(path.join(home, '.comet-cc'));
   const env = { ...process.env };
   const parts = { env, paths, redactor, budget, usage: budget, claudeEnvironment, log: silentLog };
-  return openMemory({ ...parts, config: own, filter });
+  return openMemory({ ...parts, config: { ...config, recall }, filter });
 }
 
 /** What `comet-cc import claude` does; resolves when memory is at rest. */

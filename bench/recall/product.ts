@@ -8,6 +8,7 @@ import { homePaths } from '../../common/paths.ts';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
 import { createLocalModel } from '../../memory/compaction/rules-model.ts';
 import type { Embedder } from '../../memory/embeddings/embedder.ts';
+import { createStaticEmbedder } from '../../memory/embeddings/static-embedder.ts';
 import { createMemory, type Memory } from '../../memory/memory.ts';
 import type { LanguageModel } from '../../memory/models/model.ts';
 import { openLanceIndex } from '../../memory/search/lancedb/search-index.ts';
@@ -15,7 +16,6 @@ import type { SearchIndex } from '../../memory/search/search-index.ts';
 import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';
 import { openJournal } from '../../memory/storage/fs/turn-log.ts';
 import { createRedactor } from '../../redact/index.ts';
-import { createStaticEmbedder } from '../../test/helpers/static-embedder.ts';
 import { noDreams, noFacts, noMarks, noPages } from '../no-files.ts';
 
 /** Memory as the daemon has it, on files and an index of its own, without Claude. */

@@ -5,13 +5,13 @@ import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { createLocalModel } from '../../memory/compaction/rules-model.ts';
 import type { Embedder } from '../../memory/embeddings/embedder.ts';
+import { createStaticEmbedder } from '../../memory/embeddings/static-embedder.ts';
 import { createMemory, type Memory } from '../../memory/memory.ts';
 import { openLanceIndex } from '../../memory/search/lancedb/search-index.ts';
 import type { SearchIndex } from '../../memory/search/search-index.ts';
 import type { NodeFiles } from '../../memory/storage/node-files.ts';
 import type { Journal } from '../../memory/storage/turn-log.ts';
 import { createRedactor } from '../../redact/index.ts';
-import { createStaticEmbedder } from '../../test/helpers/static-embedder.ts';
 import { noDreams, noFacts, noMarks, noPages } from '../no-files.ts';
 import type { Corpus } from './corpus.ts';
 

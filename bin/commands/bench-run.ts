@@ -7,7 +7,7 @@ import type { Config } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
 import { silentLog } from '../../common/log.ts';
 import { grouped } from '../../common/map.ts';
-import { type HomePaths, homePaths } from '../../common/paths.ts';
+import { homePaths } from '../../common/paths.ts';
 import { oneLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { getClaudeEnvironment } from '../../engine/lifecycle/index.ts';
@@ -162,7 +162,7 @@ async function localConfig(config: Context['config']): Promise<Config> {
 async function measure(
   samples: readonly { readonly turns: readonly PastTurn[]; readonly questions: readonly Question[] }[],
   scratch: string,
-  { env, paths, config: getConfig, term }: Context,
+  { env, config: getConfig, term }: Context,
 ): Promise<{ readonly turns: readonly PastTurn[]; readonly outcome: Outcome }[]> {
   const config = await localConfig(getConfig);
   const usage = createUsageCounter(Date.now);
@@ -170,8 +170,7 @@ async function measure(
   const memory = await openMemory({
     env: { ...env },
     config,
-    // Packages of an embedder are only read.
-    paths: { ...homePaths(scratch), modelsDir: paths.modelsDir } satisfies HomePaths,
+    paths: homePaths(scratch),
     redactor: createRedactor({ markKey: randomBytes(32) }),
     budget: await openBudget({ rule: config.models, store, clock: systemClock, log: silentLog }),
     usage,

@@ -1,22 +1,18 @@
 import type { Config } from '../../common/config.ts';
 import { getMessage } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { missingPackages, probeDimensions } from '../../memory/embeddings/index.ts';
+import { probeDimensions } from '../../memory/embeddings/index.ts';
 import { bad, type Check, good } from './index.ts';
 
 const ANSWER_MS = 10_000;
 
-/** Whether what the embedder of the settings needs is there. An endpoint is asked for one vector of one word. */
+/** An endpoint is asked for one vector of one word. */
 export async function checkEmbedder(
   { embedder, embedding }: Pick<Config, 'embedder' | 'embedding'>,
   paths: HomePaths,
   env: NodeJS.ProcessEnv,
 ): Promise<Check> {
-  if (embedder !== 'endpoint') {
-    const missing = embedder === 'minilm' ? missingPackages(paths.modelsDir) : null;
-    if (missing === null) return good('embedder', embedder);
-    return bad('embedder', `${missing.detail}; using static instead`, missing.install);
-  }
+  if (embedder !== 'endpoint') return good('embedder', embedder);
   const options = { ...embedding, timeoutMs: ANSWER_MS, env, cwd: paths.home, redact: (text: string) => text };
   try {
     const dimensions = await probeDimensions(options);

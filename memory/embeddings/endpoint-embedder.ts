@@ -4,7 +4,7 @@ import { slices } from '../../common/map.ts';
 import { trimEnd } from '../../common/text.ts';
 import { createKeyedPost, type ModelEndpointOptions, readReply } from '../models/endpoint-request.ts';
 import type { Embedder } from './embedder.ts';
-import { encodeQuery, toUnit } from './encoder.ts';
+import { centerVector, toUnit } from './vectors.ts';
 
 /** Texts per request; some endpoints accept no more. */
 const AT_ONCE = 16;
@@ -54,7 +54,7 @@ export function createEndpointEmbedder(options: ModelEndpointOptions & { readonl
     },
     async embedQuery(text, corpus) {
       const [vector] = await vectors([text]);
-      return encodeQuery({ kind: 'uncentered', vector: vector as Float32Array }, corpus);
+      return { vector: centerVector(vector as Float32Array, await corpus.mean()), comparedWith: 'vector' };
     },
     async close() {
       closing.abort(new CometError('index_failed', 'the embedder is closed'));

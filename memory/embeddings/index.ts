@@ -1,2 +1,1 @@
 export { probeDimensions } from './endpoint-embedder.ts';
-export { missingPackages } from './model-encoder.ts';

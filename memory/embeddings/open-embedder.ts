@@ -2,16 +2,14 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Config } from '../../common/config.ts';
-import { CometError, getReason, type Problem } from '../../common/errors.ts';
-import { writeFileAtomic } from '../../common/files.ts';
+import { getReason, type Problem } from '../../common/errors.ts';
+import { ensureDir, writeFileAtomic } from '../../common/files.ts';
 import type { Log } from '../../common/log.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { parseJson } from '../../common/text.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { Embedder } from './embedder.ts';
-import { createDirectEmbedder } from './encoder.ts';
-import { MINILM, missingPackages } from './model-encoder.ts';
-import { createStaticEncoder, STATIC } from './static-encoder.ts';
+import { createStaticEmbedder, STATIC } from './static-embedder.ts';
 
 export interface EmbedderParts {
   readonly env: NodeJS.ProcessEnv;
@@ -27,58 +25,34 @@ const Remembered = z.strictObject({ name: z.string(), dimensions: z.int().positi
 
 /** The configured embedder, or the static one where that one does not open. */
 export async function openEmbedder(parts: EmbedderParts): Promise<Embedder> {
-  const { config, paths, report } = parts;
+  const { config, report } = parts;
   try {
     if (config.embedder === 'endpoint') return await openEndpoint(parts);
-    if (config.embedder === 'minilm') return await openMiniLm(paths);
   } catch (error) {
     report({ file: 'embedder', message: `${getReason(error)}; static replaces it until the next start` });
   }
-  return openStatic();
+  return createStaticEmbedder();
 }
 
-/** The table before decision 0066, which is gone: until the new index is complete, the one of it answers by words. */
-const FORMER: Embedder = {
-  id: 'static-minilm-128-v1',
-  dimensions: 128,
-  embed: async (texts) =>
-    texts.map(() => ({ vector: new Float32Array(FORMER.dimensions), scriptVector: null, pieces: new Uint16Array() })),
-  embedQuery: async () => ({ vector: new Float32Array(FORMER.dimensions), comparedWith: 'vector' }),
-  close: async () => {},
-};
+/** Dimensions of embedders that are gone. */
+const FORMER: Readonly<Record<string, number>> = { 'static-minilm-128-v1': 128, 'minilm-384-fp16-v1': 384 };
 
-/** The embedder of these vectors, or null where its packages are missing. A former endpoint is not used again. */
-export async function getEmbedder(
-  id: string,
-  paths: HomePaths,
-  wrap: (embedder: Embedder) => Embedder,
-): Promise<Embedder | null> {
-  if (id === FORMER.id) return FORMER;
-  if (id !== STATIC.id && id !== MINILM.id) return null;
-  const opening = id === STATIC.id ? openStatic() : openMiniLm(paths);
-  return await opening.then(wrap, () => null);
+/** Until the new index is complete, the one of a former embedder answers by words. */
+function createFormer(id: string, dimensions: number): Embedder {
+  const vector = new Float32Array(dimensions);
+  return {
+    ...{ id, dimensions },
+    embed: async (texts) => texts.map(() => ({ vector, scriptVector: null, pieces: new Uint16Array() })),
+    embedQuery: async () => ({ vector, comparedWith: 'vector' }),
+    close: async () => {},
+  };
 }
 
-/** What a cosine of MiniLM counts in ranking, as a multiple of one of the table. Source: `npm run bench:real -- --models DIR`. */
-const MINILM_WEIGHT = 2;
-
-/** The rules of recall with the weight that vectors of this embedder have; the same object where that is the standard. */
-export function weighFor(id: string, recall: Config['recall']): Config['recall'] {
-  if (id !== MINILM.id) return recall;
-  return { ...recall, weights: { ...recall.weights, meaning: recall.weights.meaning * MINILM_WEIGHT } };
-}
-
-/** On this thread: one of its own would take 30 MB, and the table takes microseconds for a word. */
-async function openStatic(): Promise<Embedder> {
-  return createDirectEmbedder(createStaticEncoder());
-}
-
-/** @throws CometError `index_failed` where packages are missing */
-async function openMiniLm({ modelsDir }: HomePaths): Promise<Embedder> {
-  const missing = missingPackages(modelsDir);
-  if (missing !== null) throw new CometError('index_failed', `${missing.detail}: ${missing.install}`);
-  const { createWorkerEmbedder } = await import('./worker-embedder.ts');
-  return createWorkerEmbedder(modelsDir);
+/** The embedder of these vectors; null where it is not known. A former endpoint is not used again. */
+export function getEmbedder(id: string, wrap: (embedder: Embedder) => Embedder): Embedder | null {
+  const dimensions = FORMER[id];
+  if (dimensions !== undefined) return createFormer(id, dimensions);
+  return id === STATIC.id ? wrap(createStaticEmbedder()) : null;
 }
 
 async function openEndpoint({ env, config, paths, redactor, log }: EmbedderParts): Promise<Embedder> {
@@ -88,6 +62,7 @@ async function openEndpoint({ env, config, paths, redactor, log }: EmbedderParts
   const file = path.join(paths.modelsDir, 'endpoint.json');
   try {
     const dimensions = await probeDimensions(options);
+    await ensureDir(paths.modelsDir);
     await writeFileAtomic(file, JSON.stringify({ name, dimensions }));
     return createEndpointEmbedder({ ...options, dimensions });
   } catch (error) {

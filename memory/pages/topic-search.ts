@@ -1,5 +1,5 @@
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
-import { textVector } from '../embeddings/static-encoder.ts';
+import { textVector } from '../embeddings/static-embedder.ts';
 import { getLines, type Page, toSlug } from '../model/page.ts';
 import { hasInstructions } from '../recall/quarantine.ts';
 import { isRelevant, leastCoverage, measureCoverage, type QueryTerms } from '../recall/relevance-filter.ts';

@@ -3,7 +3,7 @@ import type { Config } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
 import { memoize } from '../../common/map.ts';
 import { lowestOrigin } from '../../common/turn.ts';
-import { textVector } from '../embeddings/static-encoder.ts';
+import { textVector } from '../embeddings/static-embedder.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
 import { isSearched, type MemoryNode } from '../model/node.ts';
 import { getParts } from '../model/turn.ts';

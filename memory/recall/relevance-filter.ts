@@ -1,4 +1,4 @@
-import { findSimilarity, getWordRarity, textVector } from '../embeddings/static-encoder.ts';
+import { findSimilarity, getWordRarity, textVector } from '../embeddings/static-embedder.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';
 

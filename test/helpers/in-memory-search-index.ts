@@ -1,6 +1,6 @@
 import { CometError } from '../../common/errors.ts';
 import type { Embedder, Embedding } from '../../memory/embeddings/embedder.ts';
-import { createMeanVector } from '../../memory/embeddings/encoder.ts';
+import { createMeanVector } from '../../memory/embeddings/vectors.ts';
 import { createTermCounts } from '../../memory/search/lancedb/term-counts.ts';
 import { tellsTime } from '../../memory/search/ranking.ts';
 import type { Hit, IndexFilter, IndexRow, Lane, LaneScore, SearchIndex } from '../../memory/search/search-index.ts';

@@ -11,7 +11,7 @@ import { endsStatement, getEnding } from '../../memory/compaction/supersede.ts';
 import { readFlow } from '../../memory/compaction/topic-detector.ts';
 import { wordDrift } from '../../memory/compaction/topic-shift.ts';
 import { findTask, readTurnState, repeatsMemory } from '../../memory/compaction/turn-state.ts';
-import { hashVector } from '../../memory/embeddings/static-encoder.ts';
+import { hashVector } from '../../memory/embeddings/static-embedder.ts';
 import { DEFAULT_ONTOLOGY } from '../../memory/facts/default-ontology.ts';
 import { extractFacts } from '../../memory/facts/extract-facts.ts';
 import { extractByRules } from '../../memory/facts/rule-extractor.ts';

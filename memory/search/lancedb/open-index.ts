@@ -9,7 +9,7 @@ import { type LanceIndexOptions, type OpenedIndex, openLanceIndex } from './sear
 
 export interface IndexHomeOptions extends LanceIndexOptions {
   /** The embedder that made an index, null where it cannot be had any more. */
-  readonly getEmbedder: (id: string) => Promise<Embedder | null>;
+  readonly getEmbedder: (id: string) => Embedder | null;
 }
 
 /** Present, with the embedder's id, in the folder of an index that serves. */
@@ -58,7 +58,7 @@ async function findOpen(options: IndexHomeOptions): Promise<OpenedIndex> {
 }
 
 async function openOld(options: IndexHomeOptions, folder: string, id: string) {
-  const embedder = await options.getEmbedder(id);
+  const embedder = options.getEmbedder(id);
   if (embedder === null) return null;
   const { index, rebuilt } = await openLanceIndex({ ...options, dir: folder, embedder });
   if (!rebuilt) return { serving: index, embedder };

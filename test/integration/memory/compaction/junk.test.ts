@@ -3,10 +3,10 @@ import { plantedConversation } from '../../../../bench/local/planted.ts';
 import { seeded } from '../../../../bench/local/seeded.ts';
 import type { CapturedTurn } from '../../../../common/turn.ts';
 import { createLocalModel } from '../../../../memory/compaction/rules-model.ts';
+import { createStaticEmbedder } from '../../../../memory/embeddings/static-embedder.ts';
 import { openPageFiles } from '../../../../memory/storage/fs/page-files.ts';
 import { junkTurns } from '../../../fixtures/junk.ts';
 import { createDisk, openRig } from '../../../helpers/memory-rig.ts';
-import { createStaticEmbedder } from '../../../helpers/static-embedder.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 import { talk } from '../../../helpers/turns.ts';
 

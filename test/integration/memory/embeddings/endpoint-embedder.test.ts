@@ -1,7 +1,7 @@
 import type http from 'node:http';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createEndpointEmbedder, probeDimensions } from '../../../../memory/embeddings/endpoint-embedder.ts';
-import { hashVector } from '../../../../memory/embeddings/static-encoder.ts';
+import { hashVector } from '../../../../memory/embeddings/static-embedder.ts';
 import type { ModelEndpointOptions } from '../../../../memory/models/endpoint-request.ts';
 import { embedderContract } from '../../../contract/embedder.ts';
 import { type ChatServer, chatServer, send } from '../../../helpers/chat-server.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Examples, train } from '../../../../bench/static-table/train.ts';
-import { toUnit } from '../../../../memory/embeddings/encoder.ts';
+import { toUnit } from '../../../../memory/embeddings/vectors.ts';
 
 const DIMENSIONS = 4;
 

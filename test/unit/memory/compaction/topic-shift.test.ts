@@ -3,8 +3,8 @@ import { plantedConversation } from '../../../../bench/local/planted.ts';
 import { summarizeByRules } from '../../../../memory/compaction/extractive-summary.ts';
 import { createLocalModel } from '../../../../memory/compaction/rules-model.ts';
 import { isShift } from '../../../../memory/compaction/topic-shift.ts';
+import { createStaticEmbedder } from '../../../../memory/embeddings/static-embedder.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
-import { createStaticEmbedder } from '../../../helpers/static-embedder.ts';
 import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
 const calm = new AbortController().signal;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { textVector } from '../../../../memory/embeddings/static-encoder.ts';
+import { textVector } from '../../../../memory/embeddings/static-embedder.ts';
 import {
   computeCoverage,
   FILTER_RULES,

@@ -1,11 +1,9 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { homePaths } from '../../../../../common/paths.ts';
 import type { Embedder } from '../../../../../memory/embeddings/embedder.ts';
-import { createDirectEmbedder } from '../../../../../memory/embeddings/encoder.ts';
 import { getEmbedder } from '../../../../../memory/embeddings/open-embedder.ts';
-import { hashVector } from '../../../../../memory/embeddings/static-encoder.ts';
+import { createStaticEmbedder } from '../../../../../memory/embeddings/static-embedder.ts';
 import type { Memory } from '../../../../../memory/index.ts';
 import { createSucceededIndex, openIndexHome } from '../../../../../memory/search/lancedb/open-index.ts';
 import type { SearchIndex } from '../../../../../memory/search/search-index.ts';
@@ -15,7 +13,6 @@ import { createInMemorySearchIndex } from '../../../../helpers/in-memory-search-
 import { searched } from '../../../../helpers/lane-hits.ts';
 import { createDisk, type Disk, openRig } from '../../../../helpers/memory-rig.ts';
 import { makeNode } from '../../../../helpers/nodes.ts';
-import { createStaticEmbedder } from '../../../../helpers/static-embedder.ts';
 import { tempDirs } from '../../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
@@ -42,19 +39,7 @@ function gated(embedder: Embedder): Embedder & { open(): void; readonly asked: n
   };
 }
 
-function createFormerEmbedder(): Embedder {
-  const dimensions = 128;
-  const pieces = new Uint16Array(0);
-  return createDirectEmbedder({
-    id: 'static-minilm-128-v1',
-    dimensions,
-    documents: async (texts) =>
-      texts.map((text) => ({ vector: hashVector(text, dimensions), scriptVector: null, pieces })),
-    query: async (text) => ({ kind: 'vector', vector: hashVector(text, dimensions), comparedWith: 'vector' }),
-  });
-}
-
-const getKnown = async (id: string): Promise<Embedder | null> =>
+const getKnown = (id: string): Embedder | null =>
   [createHashEmbedder(), createStaticEmbedder()].find((each) => each.id === id) ?? null;
 
 function openHome(
@@ -128,16 +113,19 @@ describe('an index that is succeeded by another', () => {
   });
 });
 
-test('the index of the table before serves by words until the one of the new table is complete', async () => {
+test.each([
+  ['static-minilm-128-v1', 128],
+  ['minilm-384-fp16-v1', 384],
+])('the index of %s, which is gone, serves by words until the new one is complete', async (id, dimensions) => {
   const dir = path.join(await tempDir(), 'index');
   const disk = await diskWithNodes();
-  const before = await openHome(dir, createFormerEmbedder());
+  const before = await openHome(dir, createHashEmbedder(dimensions, id));
   const first = await openRig(disk, { index: before.index });
   await first.maintenance.flush(20_000);
   await first.maintenance.close();
 
   const embedder = gated(createStaticEmbedder());
-  const { index } = await openHome(dir, embedder, (id) => getEmbedder(id, homePaths(dir), (each) => each));
+  const { index } = await openHome(dir, embedder, (former) => getEmbedder(former, (each) => each));
   const memory = await openRig(disk, { index });
   await expect.poll(() => embedder.asked).toBeGreaterThan(0);
   expect(memory.maintenance.status().reindex).toEqual({ done: 0, total: NODES });

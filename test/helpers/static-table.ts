@@ -1,10 +1,4 @@
-import type { Embedder } from '../../memory/embeddings/embedder.ts';
-import { createDirectEmbedder } from '../../memory/embeddings/encoder.ts';
-import { createStaticEncoder, type StaticTable } from '../../memory/embeddings/static-encoder.ts';
-
-export function createStaticEmbedder(): Embedder {
-  return createDirectEmbedder(createStaticEncoder());
-}
+import type { StaticTable } from '../../memory/embeddings/static-embedder.ts';
 
 const HEADER_BYTES = 16;
 

@@ -1,18 +1,14 @@
 import { expect, test } from 'vitest';
-import { createMeanVector, encodeQuery } from '../../../../memory/embeddings/encoder.ts';
+import { centerVector, createMeanVector } from '../../../../memory/embeddings/vectors.ts';
 
-const weights = (): ReadonlyMap<number, number> => new Map();
-
-test('the mean of the corpus is taken away, and what is left has length 1', async () => {
-  const corpus = { pieceWeights: weights, mean: async () => Float32Array.of(0.5, 0.5) };
-  const { vector } = await encodeQuery({ kind: 'uncentered', vector: Float32Array.of(3.5, 4.5) }, corpus);
+test('the mean of the corpus is taken away, and what is left has length 1', () => {
+  const vector = centerVector(Float32Array.of(3.5, 4.5), Float32Array.of(0.5, 0.5));
   expect([...vector]).toEqual([expect.closeTo(0.6), expect.closeTo(0.8)]);
 });
 
-test('without a mean the vector stays as it is', async () => {
-  const corpus = { pieceWeights: weights, mean: async () => null };
+test('without a mean the vector stays as it is', () => {
   const vector = Float32Array.of(0.6, 0.8);
-  expect((await encodeQuery({ kind: 'uncentered', vector }, corpus)).vector).toBe(vector);
+  expect(centerVector(vector, null)).toBe(vector);
 });
 
 test('a mean is of a hundred vectors at least, and sampled again when they have doubled', async () => {

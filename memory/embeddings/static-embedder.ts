@@ -4,20 +4,25 @@ import { CometError } from '../../common/errors.ts';
 import { tally } from '../../common/map.ts';
 import { builtFile } from '../../common/paths.ts';
 import { hasPairedScript, isPairedScript, SCRIPT_DIMENSIONS, tokenize } from '../text/tokenizer.ts';
-import type { Embedding } from './embedder.ts';
-import { type Encoder, type PieceVectors, toUnit } from './encoder.ts';
+import type { Embedder, Embedding } from './embedder.ts';
+import { type PieceVectors, toUnit, weighPieces } from './vectors.ts';
 
 export const STATIC = { id: 'static-minilm-256-v2', dimensions: 256 } as const;
 
-/** Sums word vectors from a table; scripts without spaces get hashed vectors. */
-export function createStaticEncoder(table: StaticTable = loadStaticTable()): Encoder {
+/**
+ * Sums word vectors from a table; scripts without spaces get hashed vectors. On this thread: one of its own would take
+ * 30 MB, and the table takes microseconds for a word.
+ */
+export function createStaticEmbedder(table: StaticTable = loadStaticTable()): Embedder {
   return {
     ...STATIC,
-    documents: (texts) => runInSlices(encodeDocuments(table, texts)),
-    async query(text) {
-      if (!isPairedScript(text)) return { kind: 'pieces', pieces: pieceVectors(table, text) };
-      return { kind: 'vector', vector: hashVector(text, SCRIPT_DIMENSIONS), comparedWith: 'scriptVector' };
+    embed: (texts) => runInSlices(encodeDocuments(table, texts)),
+    async embedQuery(text, corpus) {
+      if (isPairedScript(text)) return { vector: hashVector(text, SCRIPT_DIMENSIONS), comparedWith: 'scriptVector' };
+      const pieces = pieceVectors(table, text);
+      return { vector: weighPieces(pieces, corpus.pieceWeights(pieces.ids)), comparedWith: 'vector' };
     },
+    close: async () => {},
   };
 }
 

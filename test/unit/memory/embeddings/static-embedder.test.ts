@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Corpus } from '../../../../memory/embeddings/embedder.ts';
 import {
+  createStaticEmbedder,
   createVocabulary,
   documentVector,
   findSimilarity,
@@ -13,10 +14,10 @@ import {
   type StaticTable,
   textVector,
   wordPieces,
-} from '../../../../memory/embeddings/static-encoder.ts';
+} from '../../../../memory/embeddings/static-embedder.ts';
 import { embedderContract } from '../../../contract/embedder.ts';
 import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
-import { createStaticEmbedder, encodeStaticTable } from '../../../helpers/static-embedder.ts';
+import { encodeStaticTable } from '../../../helpers/static-table.ts';
 
 const { embed, embedQuery } = createStaticEmbedder();
 
@@ -88,7 +89,7 @@ test('encoded data of more than a hundred characters gives nothing', () => {
   expect(pieces(`p${'o'.repeat(100)}`)).toEqual([]);
 });
 
-import { weighPieces } from '../../../../memory/embeddings/encoder.ts';
+import { weighPieces } from '../../../../memory/embeddings/vectors.ts';
 
 const shipped = loadStaticTable();
 
