@@ -1,6 +1,13 @@
 // The engine process. The guard forks it, gives it a secret, listens to its heartbeat and asks it to drain.
 import { Socket } from 'node:net';
-import { composeEngine, lowerWorkerPriority, type RunningEngine, reviveGuard, watchBuild } from '../engine/index.ts';
+import {
+  composeEngine,
+  lowerWorkerPriority,
+  type RunningEngine,
+  retryStore,
+  reviveGuard,
+  watchBuild,
+} from '../engine/index.ts';
 
 process.umask(0o077);
 try {
@@ -55,6 +62,10 @@ watchBuild(
     engine?.log.debug('an update waits for requests and commands');
     return false;
   },
+  () => tell({ type: 'replaced' }),
+);
+retryStore(
+  () => engine !== null && engine.isStoreless() && engine.isIdle(),
   () => tell({ type: 'replaced' }),
 );
 

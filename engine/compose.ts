@@ -107,8 +107,7 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
   const api = await openApiServer(paths.engineSocket, log, onLost);
   const hostMark = await openHostMark(path.join(paths.runDir, 'host.json'), os.hostname(), systemClock);
   const stores = await openStores(paths, redactor, log);
-  const ledgers = await openLedgers(config, stores, redactor, log);
-  const { budget, ledger, receipts } = ledgers;
+  const { budget, ledger, receipts } = await openLedgers(config, stores, redactor, log);
   const report = (message: string, error: unknown): void => log.error(message, { error });
   const policy = await openPolicy({ paths, scope: config.recall.scope, now: systemClock.now, report });
   const seals = createSeals();
@@ -159,7 +158,7 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
   api.serve(services);
   void ui.begin();
   const port = await proxy.listen();
-  opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
+  const isStoreless = watchOpening(opening, stores, log);
   await Promise.race([opened(), after(STORE_MS, undefined, { ref: false })]);
   log.info('the engine is ready', { port, version: VERSION, upstream: config.upstream, llm: config.llm });
   const timers = [startCollecting(proxy.activity, memory.maintenance.rest, log), watchIdle(rewriter, config)];
@@ -177,11 +176,22 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
     take: (name: string, client: Socket | null): void => proxy.acceptClient(name, client),
     /** No request is answered, no command runs, and no model is asked. */
     isIdle: () => !api.isBusy() && proxy.activity().answering + memory.maintenance.status().llm.running === 0,
+    isStoreless,
     /** Accepts nothing new; resolves when every exchange is over. `stops`: no other engine follows. */
     drain: (stops: boolean) => Promise.all([proxy.drain(), stops && ui.sayStopped()]),
     /** Cuts running exchanges and makes everything durable; idempotent. */
     close: (): Promise<void> => (closing ??= closeAll()),
   };
+}
+
+/** @returns whether the store did not open although nothing forbids it, so that another engine might open it */
+function watchOpening(opening: Promise<unknown>, { locked }: Stores, log: Log): () => boolean {
+  let failed = false;
+  opening.catch((error: unknown) => {
+    log.error('the memory store did not open; requests continue without', { error });
+    failed = locked === null;
+  });
+  return () => failed;
 }
 
 function withUnfinishedTurns(memory: Memory, rewriter: () => RunningRewriter): Memory {

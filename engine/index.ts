@@ -4,7 +4,7 @@ import type { EngineOptions, RunningEngine } from './compose.ts';
 
 export type { RunningEngine } from './compose.ts';
 export { STORE } from './deferred.ts';
-export { watchBuild } from './lifecycle/build.ts';
+export { retryStore, watchBuild } from './lifecycle/build.ts';
 
 /** Loads the engine on first use: the process lowers the priority of its threads before. */
 export async function composeEngine(options: EngineOptions): Promise<RunningEngine> {

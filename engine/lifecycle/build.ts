@@ -32,3 +32,16 @@ export function watchBuild(isIdle: () => boolean, onReplaced: () => void): void 
   };
   setInterval(look, LOOK_MS).unref();
 }
+
+const RETRY_MS = 600_000;
+
+/**
+ * A store that did not open, for a full disk or a native part that failed to load, may open in another process.
+ *
+ * @param isStoreless  no request or command runs, and memory is off
+ */
+export function retryStore(isStoreless: () => boolean, onRetry: () => void): void {
+  setInterval(() => {
+    if (isStoreless()) onRetry();
+  }, RETRY_MS).unref();
+}
