@@ -145,7 +145,7 @@ export function getPieces(table: StaticTable, text: string): number[] {
 /** The normalized sum of the subword vectors; all zeros without subwords. */
 export function documentVector(table: StaticTable, pieces: readonly number[]): Float32Array {
   const sum = new Float32Array(table.dimensions);
-  for (const id of pieces) addRow(sum, table, id, 1);
+  for (const [id, count] of tally(pieces)) addRow(sum, table, id, count);
   return toUnit(sum);
 }
 
