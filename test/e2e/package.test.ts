@@ -53,9 +53,7 @@ describe('the package', () => {
   it('ships what runs and its papers, and no source, test or build setting', () => {
     expect(paths.filter((file) => !MAY_SHIP.some((pattern) => pattern.test(file)))).toEqual([]);
     for (const file of ['LICENSE', 'README.md', 'CHANGELOG.md', 'docs/DEPENDENCIES.md']) expect(paths).toContain(file);
-    for (const entry of ['bin/comet-cc', 'bin/guard', 'bin/engine', 'memory/embeddings/embedder-worker']) {
-      expect(paths).toContain(`dist/${entry}.js`);
-    }
+    for (const entry of ['bin/comet-cc', 'bin/guard', 'bin/engine']) expect(paths).toContain(`dist/${entry}.js`);
     for (const file of ['dist/memory/facts/index.js', 'dist/types/memory/facts/index.d.ts'])
       expect(paths).toContain(file);
     for (const file of ['static-table.bin', 'NOTICE.md', 'LICENSE-APACHE']) {
