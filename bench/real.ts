@@ -72,11 +72,13 @@ const CONSTANTS: Readonly<Record<string, Partial<FilterRules>>> = {
   'maxTerms 24': { maxTerms: 24 },
   'minInformation off': { minInformation: 0 },
   'minInformation 1': { minInformation: 1 },
+  'deciding 2': { deciding: 2 },
+  'deciding 16': { deciding: 16 },
   'similarity off': { similarityWeight: 0 },
-  'similarityWeight .625': { similarityWeight: 0.625 },
-  'similarityWeight 2.5': { similarityWeight: 2.5 },
-  'usualSimilarity .22': { usualSimilarity: 0.22 },
-  'usualSimilarity .32': { usualSimilarity: 0.32 },
+  'similarityWeight .9': { similarityWeight: 0.9 },
+  'similarityWeight 3.6': { similarityWeight: 3.6 },
+  'usualSimilarity .23': { usualSimilarity: 0.23 },
+  'usualSimilarity .33': { usualSimilarity: 0.33 },
 };
 
 const { values } = parseArgs({

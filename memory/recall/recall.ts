@@ -290,7 +290,7 @@ function getHits(
   const { gated, limit, shown } = search;
   const { nearBest, linkCoverage, secondShare } = filter;
   const most = Math.max(0, ...readings.map(({ coverage }) => coverage));
-  const passes = readings.some(({ coverage, agreement, turns: [best], node }) => {
+  const passes = readings.slice(0, filter.deciding).some(({ coverage, agreement, turns: [best], node }) => {
     const vector = best === undefined ? textVector(node.summary) : getVector(best.words);
     return isRelevant(coverage, terms, leastCoverage(config.minCoverage, terms, vector, filter), agreement);
   });

@@ -33,6 +33,8 @@ export interface FilterRules {
   readonly secondShare: number;
   /** A linked memory surfaces if it names this share of the query. */
   readonly linkCoverage: number;
+  /** If none of so many best memories passes the threshold, none is shown. */
+  readonly deciding: number;
   /** The similarity of a text and the query at which the least coverage is what is configured. */
   readonly usualSimilarity: number;
   /** The share of it by which a text needs more for each 1 of similarity that it has less, and less where it has more. */
@@ -46,8 +48,9 @@ export const FILTER_RULES: FilterRules = {
   nearBest: 0.5,
   secondShare: 0.75,
   linkCoverage: 0.2,
-  usualSimilarity: 0.27,
-  similarityWeight: 1.25,
+  deciding: 4,
+  usualSimilarity: 0.28,
+  similarityWeight: 1.8,
 };
 
 const RUN = /[\p{L}\p{N}_]+/gu;

@@ -5,6 +5,7 @@ import type { RecallRequest } from '../../../../memory/index.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { spokenText, type TurnText } from '../../../../memory/model/turn.ts';
 import { createRecaller, type Recaller, type RecallerDeps } from '../../../../memory/recall/recall.ts';
+import { FILTER_RULES } from '../../../../memory/recall/relevance-filter.ts';
 import { openLanceIndex } from '../../../../memory/search/lancedb/search-index.ts';
 import type { SearchIndex, TurnWords } from '../../../../memory/search/search-index.ts';
 import { ANSWERABLE, EPISODES, UNANSWERABLE } from '../../../fixtures/coding-history.ts';
@@ -371,6 +372,14 @@ describe('a recaller over single nodes', () => {
         'for the party: a cake with the database logo, blue balloons, and a postgres elephant for the children',
       ),
     ).toBe(false);
+  });
+
+  test.each([
+    [0, 0],
+    [1, 1],
+  ])('what follows the %i best memories does not decide whether anything is shown', async (deciding, shown) => {
+    const recaller = await getRecaller([one], { filter: { ...FILTER_RULES, deciding } });
+    expect(await recaller.recall(ask(QUESTION), live())).toHaveLength(shown);
   });
 
   test('an index that failed three times in a row is left alone for half a minute', async () => {
