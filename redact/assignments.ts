@@ -1,15 +1,15 @@
 import type { Steps } from '../common/async.ts';
 import { trimEnd } from '../common/text.ts';
-import { createRunEnd, getEnd, isBasicPair, matchFrom, type Span } from './patterns.ts';
+import { createRunEnd, getEnd, isBasicPair, isMemberKey, matchFrom, type Span } from './patterns.ts';
 import { isPlaceholder, isRandomWord, randomness } from './randomness.ts';
 
 /** How much a name says about its value: that it is a password, a secret, or only that it may be one. */
 type Kind = 'password' | 'secret' | 'generic';
 
 // A pre-shared key of a network only in `psk=` and with a quote.
-const PASSWORD_WORDS = String.raw`pa[as]sw(?:or[dt]|d)|pass(?:phrase|code)?|pwd|p/?w|psk(?=["']?=["']?\S|["']?\s{0,4}[=:]\s{0,4}["'])|kennwort|wachtwoord|senha|mot de passe`;
-const FOREIGN_WORD = /(contraseña|пароль|密[码碼]|口令|パスワード|패스워드|비밀번호|비번|암호)/gi;
-const SECRET_WORDS = 'secret|token|credentials?|creds|api-schlüssel|crumb|wallet|mnemonic';
+const PASSWORD_WORDS = String.raw`pa[as]sw(?:or[dt]|d)|pass(?:phrase|code|ord(?:et)?)?|pwd|p/?w|psk(?=["']?=["']?\S|["']?\s{0,4}[=:]\s{0,4}["'])|kennwort|wachtwoord|senha|parola|heslo|hasło|lösenord(?:et)?|salasana|adgangskoden?|mot de passe`;
+const FOREIGN_WORD = /(contraseña|şifre|пароль|密[码碼]|口令|パスワード|패스워드|비밀번호|비번|암호)/gi;
+const SECRET_WORDS = 'secret|token|credentials?|creds|api-schlüssel|crumb|wallet|mnemonic|samlresponse|code_?verifier';
 const GENERIC_WORDS = 'key|auth|cookie|nonce|salt|seed|pepper|sig|signature|webhook|license|hmac';
 const WORD = new RegExp(`(${PASSWORD_WORDS})|(${SECRET_WORDS})|(?:${GENERIC_WORDS})`, 'gi');
 
@@ -30,12 +30,13 @@ const INDIRECT = String.raw`[\s,{]{1,12}["']?(?:[vV]alue|default)["']?\s{0,3}[:=
 const SIGN = String.raw`(?::-|:{1,3}=?|[?+.|&]{0,2}=>?|->|\|\||\?\?|[：는은是为為は]|%3[ADad]|${INDIRECT})(?:\*{2,3}(?=\s))?`;
 const CALL = String.raw`(?:[A-Za-z_][\w.:!]{0,30}\(\s{0,4})?`;
 const QUOTE = String.raw`(?:@|[bBrRuU]{1,2}(?=["']))?(\\{0,3}["'\x60]{1,3})`;
+const AFTER_FLAG = String.raw`(?:(?<="--\S{1,40}\s{4})\s{1,28})?`;
 const sticky = (source: string, flags = 'y'): RegExp => new RegExp(source, flags);
 
 /** From the word to its value. The last group is the opening quote, empty where the value is bare. */
 const CONNECTORS: readonly { readonly how: How; readonly pattern: RegExp }[] = [
   { how: 'quoted', pattern: sticky(String.raw`${TAIL}${CLOSE}${TYPE}\s{0,8}${SIGN}\s{0,8}${CALL}${QUOTE}`) },
-  { how: 'quoted', pattern: sticky(String.raw`${TAIL}\\{0,3}["']\s{0,4},\s{0,4}${QUOTE}`) },
+  { how: 'quoted', pattern: sticky(String.raw`${TAIL}\\{0,3}["']\s{0,4},\s{0,4}${AFTER_FLAG}${QUOTE}`) },
   { how: 'quoted', pattern: sticky(String.raw`${TAIL}\(${QUOTE}`) },
   { how: 'element', pattern: sticky(String.raw`${TAIL}>\s{0,12}()`) },
   { how: 'variable', pattern: sticky(String.raw`${TAIL}=()`) },
@@ -53,7 +54,7 @@ const CONNECTORS: readonly { readonly how: How; readonly pattern: RegExp }[] = [
   {
     how: 'said',
     pattern: sticky(
-      String.raw`(s?)(?: (?:for|of|to|on|in|für|von|zu[mr]?|de[rsl]?|du|para|pour|voor|van)(?: [\wÀ-ÿ.@/'"-]{1,30}){1,6}?)? {0,2}(?:: {0,4}| - {0,4}| (?:is|ist|lautet|est|es|è|é):? {1,4})(\\?["']?)`,
+      String.raw`(s?)(?: (?:for|of|to|on|in|für|von|zu[mr]?|d(?:e[rsl]?|ell[ao]|i|u|[ao]s?)|para|pour|voor|van|k|do|от|для|до|к)(?: [\wÀ-ӿ.@/'"-]{1,30}){1,6}?)? {0,2}(?:: {0,4}| [-–—] {0,4}| (?:is|was|ist|lautet|est|es|è|é|är|er|je|to):? {1,4})(\\?["']?)`,
     ),
   },
   { how: 'said', pattern: sticky(String.raw`()\(()`) },
@@ -103,8 +104,8 @@ function findNameBefore(text: string, end: number): string {
 export function isSecretMember(name: string, value: string): boolean {
   if (/^(?:proxy-)?authorization$|^x-api-key$|^(?:set-)?cookie$/i.test(name))
     return value.length >= 4 && !isPlaceholder(value);
-  WORD.lastIndex = Math.max(0, name.length - 64);
-  for (let word = WORD.exec(name); word !== null; word = WORD.exec(name)) {
+  if (/^(?:[dk]|d?[pq]|qi)$/.test(name)) return isMemberKey(value);
+  for (let word = matchFrom(WORD, name, Math.max(0, name.length - 64)); word !== null; word = WORD.exec(name)) {
     const kind = kindOfName(word[0], name.slice(0, word.index).slice(-32), word[1], word[2]);
     const tail = name.slice(WORD.lastIndex);
     if (kind !== null && /^s?(?:[A-Z0-9_.-]|$)/.test(tail) && !PUBLIC_AFTER.test(tail))
@@ -129,8 +130,7 @@ function readValueAfter(searched: Searched, from: number, kind: Kind, name: stri
     if ((how === 'said' || how === 'spaced') && kind === 'generic') continue;
     // The result of a test.
     if (name === 'PASS' && (text[from] === ':' || how === 'spaced')) continue;
-    pattern.lastIndex = from;
-    const match = pattern.exec(text);
+    const match = matchFrom(pattern, text, from);
     if (match === null || PUBLIC_AFTER.test(match[1] ?? '')) continue;
     const start = pattern.lastIndex;
     const quote = match.at(-1) ?? '';
@@ -152,10 +152,11 @@ const NO_PASSWORD = new RegExp(
   'i',
 );
 
-/** Whether the name of a user or a server is set right before, so that the value is a password even if it is a word. */
+/** Whether a word is a password: the name of a user or a server is set right before, or `NAME_PASSWORD="…"`. */
 function isOfUser({ text }: Searched, nameAt: number, start: number, value: string): boolean {
   const [name, next] = [text.slice(nameAt, start), text.charAt(start + value.length)];
   if (/^psk/i.test(name)) return value.length >= 8;
+  if (/^[A-Z\d_]+=\\?["']$/.test(name)) return /^\w/.test(value) && !NO_PASSWORD.test(value);
   const before = text.slice(Math.max(0, nameAt - 160), nameAt);
   const user = USER.exec(before)?.[1];
   const isCode = /[,()]/.test(next) && [before, name].some((part) => /\s["']?$/.test(part));
@@ -213,8 +214,7 @@ function isPassword(text: string, how: How, name: string, isPaired: boolean): bo
   const hasLetter = /[A-Za-z]/.test(text);
   const hasSign = /[!@#$%^&*+=?~]/.test(text);
   if (isPaired || (how !== 'spaced' && isRandomWord(text))) return true;
-  if (how === 'quoted' || how === 'element')
-    return (hasLetter && hasDigit) || (hasSign && text.length >= 8 && hasLetter);
+  if (how === 'quoted' || how === 'element') return hasLetter && (hasDigit || (hasSign && text.length >= 8));
   if (how === 'setting') return hasDigit && hasLetter;
   if (how === 'variable')
     return (hasLetter && hasDigit) || (/^[A-Z][A-Z_0-9]*$/.test(name) && text.length >= 10 && !/[.]/.test(text));

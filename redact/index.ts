@@ -89,13 +89,14 @@ export function* redactLiterals(json: string, mark: Marker): Steps<string> {
   const replacements: Replacement[] = [];
   let depth = 0;
   let before = { member: '', value: '' };
-  for (const { start, end, value, member } of readableLiterals(json)) {
+  for (const { start, end, value, member, isKey } of readableLiterals(json)) {
     const opensPrivate = member === 'text' || member === 'content';
     const secrets = yield* findSecrets(value, opensPrivate ? depth : 0);
     if (opensPrivate) depth = secrets.depth;
-    // {"name": "DB_PASSWORD", "value": "…"}
-    const name = /^value$/i.test(member) && /^(?:name|key)$/i.test(before.member) ? before.value : member;
-    if (member !== '') before = { member, value };
+    // {"name": "DB_PASSWORD", "value": "…"}, ["--token", "…"]
+    const isNamed = /^(?:name|key) value$|^--/i.test(member === '' ? before.value : `${before.member} ${member}`);
+    const name = isNamed && !isKey ? before.value : member;
+    if (!isKey) before = { member, value };
     const whole = isSecretMember(name, value) ? [{ start: 0, end: value.length, type: 'secret' }] : [];
     const spans = mergeSpans([...secrets.spans, ...whole]);
     const offsets = escapedOffsets(

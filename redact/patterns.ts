@@ -33,7 +33,7 @@ interface Rule {
    * it would start a word, and a second pass would find more.
    */
   readonly pattern: RegExp;
-  readonly accepts?: (secret: string, text: string) => boolean;
+  readonly accepts?: (secret: string) => boolean;
 }
 
 // No letter or digit before it, except the end of an escape: \n, \u000a, %3D.
@@ -52,7 +52,6 @@ const KNOWN = new RegExp(`(?:${PREFIXES})([\\w=+/.-]{12,})`, 'y');
 
 /** A line of codes that are used once, numbered or not. */
 const CODES = String.raw`[ \t>*•|+-]{0,8}(?:\d{1,6}[.)→\t][ \t]{0,4})?[A-Za-z0-9]{4,16}(?:[ \t-]{1,4}[A-Za-z0-9]{4,16}){0,7}[ \t]{0,4}`;
-
 export const RULES: readonly Rule[] = [
   // {"alg":…}.{…}.signature, or five parts where it is encrypted
   {
@@ -79,21 +78,34 @@ export const RULES: readonly Rule[] = [
   // Private members of a JWK
   {
     type: 'private-key',
-    pattern: /(?<![\w$-])(?:[dk]|d?[pq]|qi)\\{0,3}["']?:\s{0,4}\\{0,3}["']([\w-]{20,})/g,
-    accepts: (key, text) => text.includes('kty') && isRandomKey(key),
+    pattern: /(?<![\w$-])(?:[dk]|d?[pq]|qi)\\{0,3}["']?:\s{0,4}(?:\\{0,3}["']|(?=[\w-]{42}))([\w-]{20,})/g,
+    accepts: isMemberKey,
+  },
+  // A line of WireGuard: a key of X25519 has five bits that are the same in all.
+  {
+    type: 'private-key',
+    pattern:
+      /=(?<=(?<![\w+/]{40}\r?\n)^[ \t]{0,16}(?:\d{1,6}[→\t])?([ACEGIKMOQSUWYacegikmoqsuwy02468+][A-P][A-Za-z0-9+/]{39}[E-HU-Xk-n0-3][AEIMQUYcgkosw048]=))(?=\r?$)/gm,
   },
   {
     type: 'secret',
     pattern: /secret_?id\\{0,3}["']?\s{0,12}[:=]?\s{0,12}\\{0,3}["']?([0-9a-f]{8}(?:-[0-9a-f]{4,12}){4})(?!\w)/gi,
   },
-  { type: 'signature', pattern: /[?&;](?:X-\w{3,8}-)?Signature=([\w%+/=~-]{32,})/gi, accepts: isRandomKey },
+  { type: 'signature', pattern: /[?&;](?:[\w-]{0,11}Signature|sig|code)=([\w%+/.=~-]{20,})/gi, accepts: isRandomKey },
   {
     type: 'recovery-codes',
     pattern: new RegExp(
-      `(?:recovery|backup|scratch|rescue|one-time)[ _-]codes?[^\\n]{0,99}\\n(?:[^\\n]{0,99}\\n){0,3}?((?:${CODES}\\r?\\n){2,24}${CODES})(?!\\w)`,
+      `(?:(?:recovery|backup|scratch|rescue|one-time|wiederherstellungs)[ _-]?codes?|c[oó]d(?:es|igos) de (?:r[eé]cup|secours|respaldo))[^\\n]{0,99}\\n(?:[^\\n]{0,99}\\n){0,3}?((?:${CODES}\\r?\\n){2,24}${CODES})(?!\\w)`,
       'gi',
     ),
     accepts: (codes) => codes.split('\n').every((line) => /\d/.test(line)),
+  },
+  // The output of a command in the same text
+  {
+    type: 'secret',
+    pattern:
+      /(?:openssl rand|wg gen\w{3}|urandom|token_(?:hex|urlsafe)|randomBytes)[^\n]{0,160}\n(?:[ \t]{0,16}\d{1,6}[→\t])?(?:<bash-stdout>|['"])?([\w+/=-]{16,})/g,
+    accepts: isRandomKey,
   },
   { type: 'npm-token', pattern: edged('npm_[A-Za-z0-9]{30,}') },
   { type: 'pypi-token', pattern: edged(String.raw`pypi-AgE[\w-]{40,}`) },
@@ -137,6 +149,23 @@ export function* getMatches(pattern: RegExp, text: string): Steps<RegExpExecArra
   return matches;
 }
 
+/** Spans that `read` gives for the matches of patterns; null where one is no secret. */
+export function* findMatches(
+  patterns: readonly RegExp[],
+  text: string,
+  read: (match: RegExpExecArray, end: number) => Span | null,
+): Steps<Span[]> {
+  const spans: Span[] = [];
+  for (const pattern of patterns) {
+    for (const match of yield* getMatches(pattern, text)) {
+      yield;
+      const span = read(match, getEnd(match));
+      if (span !== null) spans.push(span);
+    }
+  }
+  return spans;
+}
+
 export function getEnd({ index, 0: whole }: RegExpExecArray): number {
   return index + whole.length;
 }
@@ -155,15 +184,12 @@ export function createRunEnd(text: string, run: RegExp): (start: number) => numb
 
 /** Secrets recognizable by their format. */
 export function* findTokens(text: string): Steps<Span[]> {
-  const spans: Span[] = [];
+  let spans: Span[] = [];
   for (const { type, pattern, accepts } of RULES) {
-    for (const match of yield* getMatches(pattern, text)) {
-      yield;
-      const secret = match[1] ?? match[0];
-      if (accepts !== undefined && !accepts(secret, text)) continue;
-      const end = getEnd(match);
-      spans.push({ start: end - secret.length, end, type });
-    }
+    const found = yield* findMatches([pattern], text, ({ 0: whole, 1: secret = whole }, end) =>
+      accepts?.(secret) === false ? null : { start: end - secret.length, end, type },
+    );
+    spans = spans.concat(found);
   }
   for (const id of spans.filter(({ type }) => type in KEYS_NEAR_ID)) {
     yield;
@@ -175,8 +201,13 @@ export function* findTokens(text: string): Steps<Span[]> {
   return spans;
 }
 
-function isRandomKey(text: string): boolean {
+export function isRandomKey(text: string): boolean {
   return randomness(text) >= 0.45 && (/\d/.test(text) || text.length >= 30);
+}
+
+/** Of a JWK; digests in hex have one case. */
+export function isMemberKey(text: string): boolean {
+  return /^[\w-]{20,}$/.test(text) && /[a-z]/.test(text) && /[A-Z]/.test(text) && isRandomKey(text);
 }
 
 /** Two or three parts joined by dots, each as random as a key. */
@@ -220,13 +251,12 @@ function* tokensIn(text: string, from: number, end: number): Steps<Span[]> {
   const written = text[from - 1] === '\\' ? from + 1 : text[from - 1] === '%' ? from + 2 : from;
   const isLine = written > from || from === 0 || /[\n→]/.test(text.charAt(from - 1));
   const start = isLine && /[+-]/.test(text.charAt(written)) ? written + 1 : written;
-  KNOWN.lastIndex = start;
-  const match = KNOWN.exec(text);
+  const match = matchFrom(KNOWN, text, start);
   if (match !== null && isRandomKey(match[1] ?? '')) {
     const before = text.slice(Math.max(0, start - 64), start);
     // After a `/` or `+` in base64, a prefix is chance.
     if (!/^[A-Za-z0-9+/]{64}$/.test(before) || randomness(before) < 0.45)
-      return [{ start, end: KNOWN.lastIndex, type: 'api-token' }];
+      return [{ start, end: getEnd(match), type: 'api-token' }];
   }
   const spans: Span[] = [];
   const run = text.slice(start, end);
@@ -285,33 +315,20 @@ export function isBasicPair(text: string): boolean {
   return pair.includes(':') && /^[\x20-\x7e]+$/.test(pair);
 }
 
-/** `NAME=value` as in settings files and shells, with bounded lengths. */
-const SETTING = /(?<![\w$.=-](?<!\\[nrt]))([A-Z][A-Z0-9_]{1,60})=(?:\\?["'])?/g;
-const SETTING_VALUE = /[^\s"'`\\<>]*/y;
-const [SHORTEST_SETTING, LONGEST_SETTING] = [24, 300];
 /** Digests and versions are as random as keys, but public. */
-const PUBLIC =
-  /(?:^|_)(?:SHA\d{0,3}|HASH|DIGEST|CHECKSUM|INTEGRITY|COMMIT|REVISION|VERSION|PUBLIC|URL|PATH|DIR|ID|UUID)(?:_|$)/;
+const PUBLIC = 'SHA\\d{0,3}|HASH|DIGEST|CHECKSUM|INTEGRITY|COMMIT|REVISION|VERSION|PUBLIC|URL|PATH|DIR|ID|UUID';
+/** `NAME=value` as in settings files and shells, with bounded lengths. */
+const SETTING = new RegExp(
+  String.raw`(?<![\w$.=-](?<!\\[nrt]))(?!(?:[A-Z0-9_]{0,60}_)?(?:${PUBLIC})[_=])[A-Z][A-Z0-9_]{1,60}=(?:\\?["'])?(?!sha\d{1,3}-)([\w+=-][\w+/=.~-]{23,299})(?![^\s"'\x60\\<>])`,
+  'g',
+);
 
 /** Values of settings that are as random as keys. */
-export function* findSettings(text: string): Steps<Span[]> {
-  const spans: Span[] = [];
-  const valueEnd = createRunEnd(text, SETTING_VALUE);
-  let at = 0;
-  for (let match = matchFrom(SETTING, text, 0); match !== null; match = matchFrom(SETTING, text, at)) {
-    yield;
-    const start = getEnd(match);
-    const end = valueEnd(start);
-    at = start;
-    if (end - start < SHORTEST_SETTING || end - start > LONGEST_SETTING) continue;
-    at = end;
-    const [name, value] = [match[1] ?? '', text.slice(start, end)];
+export function findSettings(text: string): Steps<Span[]> {
+  return findMatches([SETTING], text, ({ 1: value = '' }, end) => {
     const isMixed = /[a-z]/.test(value) && /[A-Z]/.test(value) && /\d/.test(value);
-    if (!isMixed || PUBLIC.test(name) || isPlaceholder(value) || !/^[\w+=-][\w+/=.~-]{0,300}$/.test(value)) continue;
-    if (/^sha\d+-/.test(value) || randomness(value) < 0.5) continue;
-    spans.push({ start, end, type: 'secret' });
-  }
-  return spans;
+    return isMixed && randomness(value) >= 0.5 ? { start: end - value.length, end, type: 'secret' } : null;
+  });
 }
 
 const PEM_BEGIN = '-----BEGIN ';
@@ -323,7 +340,8 @@ const PEM_OPENING = /^(?:\\[nrt]|[\s>|+:→0-9])*(?:Proc-Type|[A-Za-z0-9+/=]{16}
 /** PEM private keys, also with escaped line breaks. A key without an end extends to the end of the text. */
 export function* findPrivateKeys(text: string): Steps<Span[]> {
   const spans: Span[] = [];
-  const footerAfter = nextMatch(text, PEM_FOOTER);
+  const footers = yield* getMatches(PEM_FOOTER, text);
+  let next = 0;
   let at = text.indexOf(PEM_BEGIN);
   while (at !== -1) {
     yield;
@@ -332,25 +350,13 @@ export function* findPrivateKeys(text: string): Steps<Span[]> {
     // Code that names the header closes a quote after it.
     const isKey = header !== null && !/["'`)]/.test(text.charAt(from));
     const isOpen = isKey && PEM_OPENING.test(text.slice(from, from + 256));
-    const end = (isKey ? footerAfter(from)?.end : null) ?? (isOpen ? text.length : null);
+    while ((footers[next]?.index ?? from) < from) next += 1;
+    const footer = isKey ? footers[next] : undefined;
+    const end = footer !== undefined ? getEnd(footer) : isOpen ? text.length : null;
     if (end !== null) spans.push({ start: at, end, type: 'private-key' });
     at = text.indexOf(PEM_BEGIN, end ?? at + PEM_BEGIN.length);
   }
   return spans;
-}
-
-type Range = { readonly start: number; readonly end: number };
-
-// With ascending positions, it scans each character once.
-function nextMatch(text: string, pattern: RegExp): (from: number) => Range | null {
-  let range: Range | null = { start: -1, end: 0 };
-  return (from) => {
-    if (range !== null && range.start < from) {
-      const match = matchFrom(pattern, text, from);
-      range = match === null ? null : { start: match.index, end: getEnd(match) };
-    }
-    return range;
-  };
 }
 
 const URL_END = /[\s"'`<>\\]|:\/\//g;

@@ -1,7 +1,7 @@
 import type { Steps } from '../common/async.ts';
 import { trimEnd } from '../common/text.ts';
 import { isSecretMember } from './assignments.ts';
-import { getEnd, getMatches, type Span } from './patterns.ts';
+import { findMatches, getEnd, getMatches, isRandomKey, type Span } from './patterns.ts';
 import { isPlaceholder, isRandomWord, randomness } from './randomness.ts';
 
 /** Secrets known by their place in a header, a command, a table or a phrase. */
@@ -12,13 +12,14 @@ export function* findPlaced(text: string): Steps<Span[]> {
     ...(yield* findHookPaths(text)),
     ...(yield* findCells(text)),
     ...(yield* findPhrases(text)),
+    ...(yield* findCodes(text)),
   ];
 }
 
 const COOKIES = /(?:cookie\\?["']?\s{0,2}[:=,]|\s-(?:b|-cookie)\s)\s{0,4}\\{0,3}["']?([^\n"'\\]{1,4096})/gi;
 const COOKIE = /(?:^|[;\s])[^=;\s]{1,64}=([^;\s]{12,})/g;
 const AUTHORIZATION =
-  /authorization\\?["']?\s{0,4}[:=,]?\s{0,4}\\?["']?(?:(?:bearer|basic|token|apikey)\s{1,4})?([\w+/=~.-]{8,})/gi;
+  /authorization\\?["']?\s{0,4}(?:[:=,]\s{0,4}\\?["'\x60]?(?:[\w-]{2,24}\s{1,4})?|(?:bearer|basic|token|apikey)\s{1,4})?([\w+/=~.-]{8,})/gi;
 
 function* findHeaders(text: string): Steps<Span[]> {
   const spans: Span[] = [];
@@ -33,7 +34,7 @@ function* findHeaders(text: string): Steps<Span[]> {
       spans.push({ start, end: start + value.length, type: 'cookie' });
     }
   }
-  const headers = yield* findMatches(AUTHORIZATION, text, ({ 1: value = '' }, end) => {
+  const headers = yield* findMatches([AUTHORIZATION], text, ({ 1: value = '' }, end) => {
     const isSecret = randomness(value) >= 0.4 && /\d/.test(value) && !isPlaceholder(value);
     if (!isSecret || '([{$'.includes(text[end] ?? ' ')) return null;
     return { start: end - value.length, end, type: 'auth-header' };
@@ -64,6 +65,8 @@ const COMMANDS: readonly RegExp[] = [
   new RegExp(String.raw`login\s[^\n]{0,100}?\spassword\s{1,4}${QUOTE}${VALUE}`, 'g'),
   // htpasswd -b file name …
   new RegExp(String.raw`htpasswd\s{1,4}-\w{0,6}b\w{0,6}\s{1,4}\S{1,200}\s{1,4}\S{1,64}\s{1,4}${QUOTE}${VALUE}`, 'g'),
+  // net use Z: share …, net user name … /add
+  /net\suser?(?:\s{1,4}[^\s/]{1,99}){1,2}\s{1,4}([^\s"'\x60<>/]{6,64})(?=\s{1,4}\/)/gi,
   // smbclient -U name%…
   new RegExp(String.raw`\s-U\s{0,2}${QUOTE}[\w\\/.@-]{1,64}%${VALUE}`, 'g'),
   // CREATE USER … IDENTIFIED BY '…'
@@ -90,41 +93,21 @@ const COMMANDS: readonly RegExp[] = [
   /random_password\\?"[^}]{0,400}?"result\\?":\s{0,2}\\?"([^"\s\\]{6,})/g,
 ];
 
-function* findCommands(text: string): Steps<Span[]> {
-  const spans: Span[] = [];
-  for (const command of COMMANDS) {
-    const passwords = yield* findMatches(command, text, ({ 1: given = '' }, end) => {
-      const [value, start] = [trimEnd(given, '.:!?'), end - given.length];
-      const isMixed = /\d/.test(value) && /[A-Za-z]/.test(value) && !/^[./~]/.test(value);
-      const isSecret = (isMixed || isRandomWord(value)) && !isPlaceholder(value);
-      return isSecret ? { start, end: start + value.length, type: 'password' } : null;
-    });
-    for (const password of passwords) spans.push(password);
-  }
-  return spans;
+function findCommands(text: string): Steps<Span[]> {
+  return findMatches(COMMANDS, text, ({ 1: given = '' }, end) => {
+    const [value, start] = [trimEnd(given, '.:!?'), end - given.length];
+    const isMixed = /\d/.test(value) && /[A-Za-z]/.test(value) && !/^[./~]/.test(value);
+    const isSecret = (isMixed || isRandomWord(value)) && !isPlaceholder(value);
+    return isSecret ? { start, end: start + value.length, type: 'password' } : null;
+  });
 }
 
 const HOOK = /:\/\/[\w.-]{0,80}hook[\w.-]{0,80}\/|:\/\/[\w.-]{1,80}\/(?:[\w-]{1,20}\/){0,2}\w{0,8}hooks?\w{0,4}\//g;
 const PATH_END = /[\s"'`<>\\)\]},;]/g;
 
-/** Spans that `read` gives for the matches of a pattern; null where one is no secret. */
-function* findMatches(
-  pattern: RegExp,
-  text: string,
-  read: (match: RegExpExecArray, end: number) => Span | null,
-): Steps<Span[]> {
-  const spans: Span[] = [];
-  for (const match of yield* getMatches(pattern, text)) {
-    yield;
-    const span = read(match, getEnd(match));
-    if (span !== null) spans.push(span);
-  }
-  return spans;
-}
-
 /** The random end of a webhook's path. */
 function findHookPaths(text: string): Steps<Span[]> {
-  return findMatches(HOOK, text, (_match, from) => {
+  return findMatches([HOOK], text, (_match, from) => {
     const rest = text.slice(from, from + 1_024);
     const end = rest.search(PATH_END);
     const path = end === -1 ? rest : rest.slice(0, end);
@@ -176,14 +159,23 @@ const PROSE =
   /\b(?:the|and|for|are|was|with|not|but|from|has|its|than|when|where|which|does|been|were|your|our|their|each)\b/;
 
 /** Twelve or more words from which a wallet's keys are made. */
-function* findPhrases(text: string): Steps<Span[]> {
-  const spans: Span[] = [];
-  for (const rule of PHRASES) {
-    const phrases = yield* findMatches(rule, text, ({ 1: phrase = '' }, end) => {
-      if (phrase.split(' ').length % 3 !== 0 || PROSE.test(phrase)) return null;
-      return { start: end - phrase.length, end, type: 'seed-phrase' };
-    });
-    for (const phrase of phrases) spans.push(phrase);
-  }
-  return spans;
+function findPhrases(text: string): Steps<Span[]> {
+  return findMatches(PHRASES, text, ({ 1: phrase = '' }, end) => {
+    if (phrase.split(' ').length % 3 !== 0 || PROSE.test(phrase)) return null;
+    return { start: end - phrase.length, end, type: 'seed-phrase' };
+  });
+}
+
+const CODE = '[a-z0-9]{4,5}-[a-z0-9]{4,5}';
+const NEXT = String.raw`[\s"',|](?:[\s"',*•|-]|\d{1,6}[.)→\t]){0,20}${CODE}`;
+/** From the first dash, which is rare, back to the code that it is in. */
+const CODES = new RegExp(String.raw`-(?<=(?<![\w-])([a-z0-9]{4,5})-)[a-z0-9]{4,5}(?:${NEXT}){2,24}(?![\w-])`, 'g');
+
+/** Three or more recovery codes without a heading. */
+function findCodes(text: string): Steps<Span[]> {
+  return findMatches([CODES], text, ({ 0: rest, 1: first = '', index }, end) => {
+    const parts = (first + rest).match(/[a-z0-9]{4,}/g) ?? [];
+    const isRandom = isRandomKey(first + rest) && new Set(parts).size === parts.length;
+    return isRandom ? { start: index - first.length, end, type: 'recovery-codes' } : null;
+  });
 }

@@ -408,6 +408,11 @@ describe('hostile text', () => {
       'KEY=a1B2c3D4',
       'glpat-',
       'pypi-AgE',
+      '"--a",    ',
+      'net use a ',
+      'urandom',
+      'a1b2-c3d4 ',
+      '-----END PRIVATE KEY-----',
     ],
   ];
   const sized = (piece: string, length: number): string => piece.repeat(Math.ceil(length / piece.length));

@@ -58,6 +58,31 @@ describe('redaction of texts with secrets in forms of other rules', () => {
     'db.example.com:5432:app:bob:Xk7pQ2zRm9v',
     'Unseal Key 1: Xk7pQ2zRm9v/b2KpWc4Hs6Jd8Fg1+q3Zn5Mv7Bx9Ct0Y=',
     'it answered 1//0gXk7pQ2zRm9vTb2KpWc4Hs6Jd8Fg1Lq3Zn5Mv7Bx9Ct0Y once',
+    "curl -H 'Authorization: GenieKey Xk7pQ2zRm9vTb2Kp' https://example.com",
+    'headers: { Authorization: `SSWS Xk7pQ2zRm9vTb2Kp` }',
+    'https://example.com/c/f?sv=2022-11-02&sp=r&sig=Xk7pQ2zRm9v%2FTb2KpWc4Hs%3D',
+    'GET /auth/callback?code=4/0Xk7pQ2zRm9vTb2KpWc4Hs&state=1 HTTP/1.1',
+    'SAMLResponse=Xk7pQ2zRm9vTb2KpWc4Hs&RelayState=x',
+    'grant_type=authorization_code&code_verifier=Xk7pQ2zRm9vTb2Kp',
+    'A senha do banco é Xk7pQ2zRm9v',
+    'la password di root è Xk7pQ2zRm9v',
+    'пароль от базы: Xk7pQ2zRm9v',
+    'Пароль для сервера — Xk7pQ2zRm9v',
+    'hasło: Xk7pQ2zRm9v',
+    'şifre: Xk7pQ2zRm9v',
+    'parola: Xk7pQ2zRm9v',
+    'salasana: Xk7pQ2zRm9v',
+    'adgangskoden er Xk7pQ2zRm9v',
+    'passordet er Xk7pQ2zRm9v',
+    'lösenordet är Xk7pQ2zRm9v',
+    'heslo k databázi je Xk7pQ2zRm9v',
+    'I set the password to Xk7pQ2zRm9v',
+    'the old password was Xk7pQ2zRm9v',
+    String.raw`net use Z: \\nas\share Xk7pQ2zRm9v /user:bob`,
+    'net user bob Xk7pQ2zRm9v /add',
+    '<bash-input>openssl rand -base64 24</bash-input>\n<bash-stdout>Xk7pQ2zRm9vTb2KpWc4Hs6Jd8Fg1Lq3Z</bash-stdout>',
+    ">>> secrets.token_urlsafe(18)\n'Xk7pQ2zRm9vTb2KpWc4Hs6Jd'",
+    '"args": [\n            "--password",\n            "Xk7pQ2zRm9v"\n          ]',
   ])('finds the secret of %s', (text) => {
     const once = redact(text);
     expect(once).toContain('[REDACTED:');
@@ -73,6 +98,13 @@ describe('redaction of texts with secrets in forms of other rules', () => {
     'const token = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48";',
     "echo 'step 2 is done' | tee log2",
     'src/app.ts:5432:12:bob: 3 errors in file2',
+    'Authorization: Bearer tokens are required; authorization: required-for-all-v2-endpoints',
+    'GET /products?code=SUMMER2026&sig=none',
+    'https://example.com/errors?code=ERR_MODULE_NOT_FOUND_IN_PACKAGE2',
+    'reset your password to continue; the password was changed on 2026-01-03 by admin2',
+    'net user growth was 12 % in q1-2026 / net use of energy2',
+    'const id = randomBytes(16)\n  .toString("hex");\nconst implementationOfTheGenerator = 2;',
+    "forms = [\n        'docker login --password-stdin',\n          'example2 of another list'\n]",
   ])('leaves %s', (text) => {
     expect(redact(text)).toBe(text);
   });
@@ -81,6 +113,14 @@ describe('redaction of texts with secrets in forms of other rules', () => {
     const body = (name: string): string => JSON.stringify({ env: [{ name, value: 'Xk7pQ2zRm9v' }] });
     expect(json(body('DB_PASSWORD')).text).not.toContain('Xk7pQ2zRm9v');
     expect(json(body('BUILD_LABEL')).text).toBe(body('BUILD_LABEL'));
+  });
+
+  it('finds the secret after its flag in an array, and no name of a member', () => {
+    const body = (flag: string): string => JSON.stringify({ args: ['-y', flag, 'Xk7pQ2zRm9v'], oauth2Config: 'x' });
+    expect(json(body('--password')).text).toMatch(/"--password","\[REDACTED:[^"]*"\],"oauth2Config":"x"/);
+    expect(json(body('--label')).text).toBe(body('--label'));
+    const last = JSON.stringify({ args: ['--password'], oauth2Config: 'x' });
+    expect(json(last).text).toBe(last);
   });
 
   it('finds the audited forms', () => {

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
 import { describe, expect, it } from 'vitest';
 import { createRedactor } from '../../../redact/index.ts';
@@ -201,7 +201,9 @@ describe('a password that is a word', () => {
     'Username: bob\nPassword: «Correct-Horse»',
     'network={\n  ssid="home"\n  psk="«correct horse»"\n}',
     '[wifi-security]\nkey-mgmt=wpa-psk\npsk=«correcthorse»',
-  ])('is found after the name of a user: %s', (marked) => {
+    'export BORG_PASSPHRASE="«correct horse battery»"',
+    "RESTIC_PASSWORD='«marmalade»' restic backup /srv",
+  ])('is found after the name of a user, or in quotes as a setting: %s', (marked) => {
     const [before, secret, after] = marked.split(/[«»]/) as [string, string, string];
     expect(redact(`${before}${secret}${after}`).replace(MARK, '#')).toBe(`${before}#${after}`);
   });
@@ -227,5 +229,84 @@ describe('a password that is a word', () => {
     'psk: DataView | NodeJS.TypedArray;',
     '"pass": "ARIA属性が許可されています"',
     'password: "aaaaaaaa"',
+    'WRONG_PASSWORD="Wrong password, try again"',
+    'PGPASSWORD="$PGPASSWORD" DB_PASSWORD="<the one of the database>"',
+    'Messages.NO_PASSWORD="Nothing was entered"',
+  ])('is none: %s', (shown) => expect(redact(shown)).toBe(shown));
+});
+
+describe('a key without a name', () => {
+  const keys = Array.from({ length: 40 }, () => generateKeyPairSync('x25519'));
+  const toBase64 = (key: string | undefined): string => Buffer.from(key ?? '', 'base64url').toString('base64');
+
+  it.each([
+    ['alone', (key: string) => key],
+    ['below the command', (key: string) => `$ wg genkey | tee server.key\n${key}\n$ ls`],
+    ['with line numbers', (key: string) => `     1→${key}\n     2→`],
+    ['above its public key', (key: string) => `${key}\r\n${'A'.repeat(43)}=`],
+  ])('is found if it is one of WireGuard: %s', (_, write) => {
+    for (const { privateKey } of keys) {
+      const key = toBase64(privateKey.export({ format: 'jwk' }).d);
+      const [before, after] = write(key).split(key) as [string, string];
+      expect(redact(write(key)).replace(MARK, '#')).toBe(`${before}#${after}`);
+    }
+  });
+
+  it.each([
+    ['public keys by their name', (key: string) => `PublicKey = ${key}\npeer: ${key}`],
+    ['digests', (key: string) => `h1:${key}\nsha256-${key}\n${key}  app.tgz`],
+    ['the end of a certificate', (key: string) => `${'MIIB'.repeat(16)}\n${key}`],
+  ])('stays if it is none: %s', (_, write) => {
+    for (let i = 0; i < 40; i += 1) {
+      const digest = createHash('sha256').update(String(i)).digest();
+      digest[0] = 8 * (i % 24);
+      digest[31] = 64 + i;
+      const shown = write(digest.toString('base64'));
+      expect(redact(shown)).toBe(shown);
+    }
+  });
+
+  it('is found as a private member of a JWK, in text and as a value of JSON, and its public members stay', () => {
+    for (const { privateKey } of keys) {
+      const jwk = privateKey.export({ format: 'jwk' });
+      const input = [{ type: 'tool_use', input: { jwk, file: JSON.stringify(JSON.stringify(jwk)) } }];
+      const { text } = json(JSON.stringify(input));
+      for (const shown of [text, redact(JSON.stringify(jwk)), redact(`- kty: OKP\n  x: ${jwk.x}\n  d: ${jwk.d}\n`)]) {
+        expect(shown).not.toContain(jwk.d?.slice(8, 24));
+        expect(shown).toContain(jwk.x);
+      }
+    }
+    const plain = JSON.stringify({
+      d: 'M10 20v-6h4v6h5v-8h3L12 3 2 12h3v8z',
+      k: 'user_profile_settings_v2',
+      q: PAIRS[0],
+    });
+    expect(json(plain).text).toBe(plain);
+  });
+
+  const HEX = createHash('sha512').update('codes').digest('hex');
+  const PAIRS = Array.from({ length: 8 }, (_, i) => HEX.slice(i * 10, i * 10 + 10).replace(/.{5}/, '$&-'));
+
+  it.each([
+    ['lines', PAIRS.join('\n')],
+    ['a list', `Keep them:\n${PAIRS.map((pair, i) => `     ${i}\t* ${pair}`).join('\n')}`],
+    ['two columns', PAIRS.join('   ').replace(/(.{25}) {3}/g, '$1\n')],
+    ['an array', JSON.stringify({ codes: PAIRS })],
+    ['a string', JSON.stringify({ note: PAIRS.join('\n') })],
+    ['four digits each', PAIRS.map((pair) => pair.replace(/.-./, '-')).join('\n')],
+    ['below a heading', `Códigos de recuperación:\n\n${PAIRS.map((pair) => pair.replace('-', '')).join('\n')}`],
+  ])('is found as recovery codes: %s', (_, shown) => {
+    const once = redact(shown);
+    for (const pair of PAIRS) expect(once).not.toContain(pair.slice(1, 4));
+    expect(redact(once)).toBe(once);
+  });
+
+  it.each([
+    'pool-a1b2\npool-a1b3\npool-c4d5',
+    'host-0001\nhost-0002\nhost-0003',
+    'read-only side-load blue-gray\nhead-less',
+    'icon-16px\nicon-24px\nicon-32px',
+    PAIRS.slice(0, 2).join('\n'),
+    'web-7d9f8b6c5d-x2k4j\nweb-7d9f8b6c5d-zq8wn\nweb-7d9f8b6c5d-p5t7b',
   ])('is none: %s', (shown) => expect(redact(shown)).toBe(shown));
 });
