@@ -18,7 +18,7 @@ const SECRET_BEFORE =
   /(?:api|access|account|private|secret|signing|encryption|shared|preshared|master|app|admin|service|subscription|deploy|jwt|hmac|softlayer|sl|registry|_)[_. -]?$/i;
 /** Names of values as random as keys, but public. */
 const PUBLIC_BEFORE =
-  /(?:public|pub|cache|foreign|primary|sort|partition|idempotency|next|page|continuation|sync|cursor|dedupe|row|object|hot|group|lock|route|query|config|unique|translation|message|event|cancel|csp|script|style)[_. -]?$/i;
+  /(?:public|publishable|pub|cache|foreign|primary|sort|partition|idempotency|next|page|continuation|sync|cursor|dedupe|row|object|hot|group|lock|route|query|config|unique|translation|message|event|cancel|csp|script|style)[_. -]?$/i;
 const PUBLIC_AFTER =
   /(?:names?|types?|url|uri|files?|path|id(?:s|hex)?|uuid|fields?|labels?|endpoint|expir\w{0,10}|ttl|age|count|index|limit|max|min|length|len|size|format|regex|pattern|hash(?:ed)?|digest|sha\d{0,3}|header|prefix|suffix|policy|placeholder|messages?|errors?|hint|inputs?|form|store|alias|refs?|usage|version|kind|class|mode|codes?|info|text|title|status|state|provider|param|dir|scope|algorithm|alg|method|enabled|required|host|issuer|manager|service|validator|checksum|commit|revision|integrity|color|rotation)$/i;
 
@@ -189,7 +189,7 @@ function runAt({ text, bareEnd }: Searched, start: number): string | null {
   return end > start ? text.slice(start, end) : null;
 }
 
-const CODE = /^(?:[A-Za-z_$][\w$]*\.)+[A-Za-z_$][\w$]*$|^(?:\.{0,2}\/|~|[a-z][\w+.-]{1,20}:\/\/)|^0x[\dA-Fa-f]{40}$/;
+const CODE = /^(?:[a-z_$][\w$]*\.)+[a-z_$][\w$]*$|^(?:\.{0,2}\/|~|[a-z][\w+.-]{1,20}:\/\/)|^(?:0x|#)[\da-f]{6,40}$/i;
 
 /** Of GitHub Actions: words and a digest. */
 const CACHE_KEY = /^(?:[\w.]{1,24}[-|]){2,12}[\dA-Fa-f]{8,64}$/;
@@ -197,6 +197,7 @@ const CACHE_KEY = /^(?:[\w.]{1,24}[-|]){2,12}[\dA-Fa-f]{8,64}$/;
 function isSecret(value: string, kind: Kind, how: How, name = '', isPaired = false): boolean {
   const text = value.slice(0, 100);
   if (text.length < (kind === 'password' ? 6 : 8) || isPlaceholder(text) || CODE.test(text)) return false;
+  if (kind === 'secret' && /cred\w{0,9}$/i.test(name) && /^[\w.@-]{1,64}:[^\s:/\d]*\d[^\s:/]*$/.test(text)) return true;
   const hasDigit = /\d/.test(text);
   if (kind === 'password') return isPassword(text, how, name, isPaired);
   if (!/[A-Za-z]/.test(text)) return false;

@@ -74,7 +74,7 @@ function lastLine(text: string): string {
 const KEY =
   /^.{0,6}?(?:MII[A-Za-z0-9+/]{3}IBA(?:AKC|DAN)|MHcCAQEE|MIG[A-Za-z0-9+/]AgEAM|MC4CAQAw|b3BlbnNzaC1rZXktdjE|MII.{5,8}BgkqhkiG9w0BBQ0w)/;
 /** Of a certificate, a public key in DER, a public key of SSH. */
-const PUBLIC = /^\+?(?:MII.{5,8}gAwIBAg|MII.{4,8}ANBgkqhkiG9w0BAQEFAAOC|AAAA[BEC])/;
+const PUBLIC = /^\+?(?:MIGfMA0G|MFkwEwYH|MCowBQYDK2V|MII.{5,8}gAwIBAg|MII.{4,8}ANBgkqhkiG9w0BAQEFAAOC|AAAA[BEC])/;
 const LABEL = /-{4,5} ?(BEGIN|END) ([A-Z0-9 ]{2,40}?) ?-{4}|Private-Lines: \d/g;
 
 /** Blocks that are private keys, also without their first or last lines, and those that are public by their labels. */

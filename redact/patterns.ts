@@ -316,7 +316,7 @@ export function isBasicPair(text: string): boolean {
 }
 
 /** Digests and versions are as random as keys, but public. */
-const PUBLIC = 'SHA\\d{0,3}|HASH|DIGEST|CHECKSUM|INTEGRITY|COMMIT|REVISION|VERSION|PUBLIC|URL|PATH|DIR|ID|UUID';
+const PUBLIC = 'SHA\\d*|HASH|DIGEST|CHECKSUM|INTEGRITY|COMMIT|REVISION|VERSION|PUBL[A-Z]*|URL|PATH|DIR|ID|UUID';
 /** `NAME=value` as in settings files and shells, with bounded lengths. */
 const SETTING = new RegExp(
   String.raw`(?<![\w$.=-](?<!\\[nrt]))(?!(?:[A-Z0-9_]{0,60}_)?(?:${PUBLIC})[_=])[A-Z][A-Z0-9_]{1,60}=(?:\\?["'])?(?!sha\d{1,3}-)([\w+=-][\w+/=.~-]{23,299})(?![^\s"'\x60\\<>])`,

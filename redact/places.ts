@@ -50,7 +50,7 @@ const COMMANDS: readonly RegExp[] = [
   // curl -u name:…, curl -uname:…
   new RegExp(String.raw`\s-(?:u[ =]?|-user[ =]|-proxy-user[ =])${QUOTE}[\w.@%+-]{1,64}:${VALUE}`, 'g'),
   // echo … | sudo -S, | docker login --password-stdin, | chpasswd
-  /(?:echo|printf)\s(?:-\w\s)?\\?["']?([^\s"'`\\<>[\]{}(),;|&]{6,99})(?=\\?["']?\s?(?:\|[^\n|]{0,99}(?:sudo -S|-stdin|chpasswd)|>\s?[\w./-]{0,40}(?:pass|secret|token|\.key)))/g,
+  /(?:echo|printf)\s(?:-\w\s)?\\?["']?([^\s"'`\\<>[\]{}(),;|&]{6,99})(?=\\?["']?\s?(?:\|[^\n|]{0,99}(?:sudo -S|-stdin|chpasswd|secrets create|wg pub)|>\s?[\w./-]{0,40}(?:pass|secret|token|\.key)))/g,
   // name:…@tcp(host), host:5432:database:name:… of .pgpass
   /:([^\s"'`<>@:/[\]]{6,200})(?=@(?:tcp|unix)\()/g,
   /:(?:54\d\d|6432|\*):[^\s:]{1,64}:[^\s:]{1,64}:([^\s"'`\\:]{6,})/g,
@@ -73,11 +73,11 @@ const COMMANDS: readonly RegExp[] = [
   new RegExp(String.raw`identified\s{1,4}(?:with\s{1,4}[\w'"]{1,40}\s{1,4})?by\s{1,4}\\?["']${VALUE}`, 'gi'),
   // ConvertTo-SecureString "…"
   new RegExp(
-    String.raw`SecureString(?:\s{1,4}(?:-String\s{1,4})?|${QUOTE},\s{0,12}${QUOTE}Value${QUOTE}:\s{0,4})${QUOTE}${VALUE}`,
+    String.raw`SecureString(?:\s{1,4}(?:--?(?:String|value)\s{1,4})?|${QUOTE},\s{0,12}${QUOTE}Value${QUOTE}:\s{0,4})${QUOTE}${VALUE}`,
     'gi',
   ),
   // NetworkCredential("name", "…"), DirectoryEntry("…", "name", "…"), new PDO('…', 'name', '…')
-  /(?:Credential|DirectoryEntry|WiFi\.begin|mysqli(?:_connect)?|PDO)\((?:\s{0,8}["'][^"'\n]{1,100}["']\s{0,4},){1,2}\s{0,8}["']([^"'\s]{6,})/g,
+  /(?:Credential|DirectoryEntry|WiFi\.begin|mysqli(?:_connect)?|PDO|DBI->connect|getConnection)\((?:\s{0,8}["'][^"'\n]{1,100}["']\s{0,4},){1,2}\s{0,8}["']([^"'\s]{6,})/g,
   // cookies.txt, a QR code of a network, a network of Windows
   new RegExp(
     String.raw`(?:\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,100}\t|WIFI:[^\s]{0,99}?;P:|Key Content\s{1,20}: |<keyMaterial>|\/user:\S{1,64}\s)${VALUE}`,
