@@ -268,7 +268,7 @@ describe('a key without a name', () => {
 
   it('is found as a private member of a JWK, in text and as a value of JSON, and its public members stay', () => {
     for (const { privateKey } of keys) {
-      const jwk = privateKey.export({ format: 'jwk' });
+      const jwk = { ...privateKey.export({ format: 'jwk' }), x: 'public'.repeat(7) };
       const input = [{ type: 'tool_use', input: { jwk, file: JSON.stringify(JSON.stringify(jwk)) } }];
       const { text } = json(JSON.stringify(input));
       for (const shown of [text, redact(JSON.stringify(jwk)), redact(`- kty: OKP\n  x: ${jwk.x}\n  d: ${jwk.d}\n`)]) {
