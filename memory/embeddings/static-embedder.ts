@@ -5,7 +5,7 @@ import { tally } from '../../common/map.ts';
 import { builtFile } from '../../common/paths.ts';
 import { hasPairedScript, isPairedScript, SCRIPT_DIMENSIONS, tokenize } from '../text/tokenizer.ts';
 import type { Embedder, Embedding } from './embedder.ts';
-import { type PieceVectors, toUnit, weighPieces } from './vectors.ts';
+import { toUnit } from './vectors.ts';
 
 export const STATIC = { id: 'static-minilm-256-v2', dimensions: 256 } as const;
 
@@ -19,8 +19,9 @@ export function createStaticEmbedder(table: StaticTable = loadStaticTable()): Em
     embed: (texts) => runInSlices(encodeDocuments(table, texts)),
     async embedQuery(text, corpus) {
       if (isPairedScript(text)) return { vector: hashVector(text, SCRIPT_DIMENSIONS), comparedWith: 'scriptVector' };
-      const pieces = pieceVectors(table, text);
-      return { vector: weighPieces(pieces, corpus.pieceWeights(pieces.ids)), comparedWith: 'vector' };
+      const pieces = getPieces(table, text.slice(0, MAX_QUERY_CHARS));
+      const idf = corpus.pieceWeights([...new Set(pieces)]);
+      return { vector: sumPieces(table, pieces, idf), comparedWith: 'vector' };
     },
     close: async () => {},
   };
@@ -31,7 +32,7 @@ function* encodeDocuments(table: StaticTable, texts: readonly string[]): Steps<E
   for (const text of texts) {
     const pieces = getPieces(table, text);
     yield;
-    const vector = documentVector(table, pieces);
+    const vector = sumPieces(table, pieces);
     // The table contains no Hangul, kana and Han.
     const scriptVector = hasPairedScript(text) ? yield* hashText(text, SCRIPT_DIMENSIONS) : null;
     embeddings.push({ vector, scriptVector, pieces: Uint16Array.from(new Set(pieces)).sort() });
@@ -137,15 +138,22 @@ export function parseStaticTable(bytes: Uint8Array<ArrayBuffer>) {
   return { dimensions, vocabulary, rows, scales };
 }
 
-/** Subword ids of a document, with repeats. */
+/** Subword ids of a text, with repeats. */
 export function getPieces(table: StaticTable, text: string): number[] {
   return wordPieces(text.slice(0, MAX_CHARS), table.vocabulary);
 }
 
-/** The normalized sum of the subword vectors; all zeros without subwords. */
-export function documentVector(table: StaticTable, pieces: readonly number[]): Float32Array {
-  const sum = new Float32Array(table.dimensions);
-  for (const [id, count] of tally(pieces)) addRow(sum, table, id, count);
+/** The normalized sum of the subword vectors, those without an `idf` weighing 1; all zeros without subwords. */
+export function sumPieces(table: StaticTable, pieces: readonly number[], idf?: ReadonlyMap<number, number>) {
+  const { dimensions, rows, scales } = table;
+  const sum = new Float32Array(dimensions);
+  for (const [id, count] of tally(pieces)) {
+    const scale = count * (idf?.get(id) ?? 1) * (scales[id] ?? 0);
+    const start = id * dimensions;
+    for (let axis = 0; axis < dimensions; axis += 1) {
+      sum[axis] = (sum[axis] as number) + scale * (rows[start + axis] as number);
+    }
+  }
   return toUnit(sum);
 }
 
@@ -153,30 +161,12 @@ export function documentVector(table: StaticTable, pieces: readonly number[]): F
 export function textVector(text: string): Float32Array | null {
   const table = loadStaticTable();
   const pieces = isPairedScript(text) ? [] : getPieces(table, text);
-  return pieces.length === 0 ? null : documentVector(table, pieces);
+  return pieces.length === 0 ? null : sumPieces(table, pieces);
 }
 
 /** Of two unit vectors; null where there is only one. */
 export function findSimilarity(one: Float32Array | null, other: Float32Array | null): number | null {
   return one && other && one.reduce((sum, value, at) => sum + value * (other[at] as number), 0);
-}
-
-export function pieceVectors(table: StaticTable, text: string): PieceVectors {
-  const counts = tally(wordPieces(text.slice(0, MAX_QUERY_CHARS), table.vocabulary));
-  const ids = [...counts.keys()];
-  const vectors = new Float32Array(ids.length * table.dimensions);
-  for (const [at, id] of ids.entries()) {
-    addRow(vectors.subarray(at * table.dimensions, (at + 1) * table.dimensions), table, id, 1);
-  }
-  return { dimensions: table.dimensions, ids, counts: [...counts.values()], vectors };
-}
-
-function addRow(sum: Float32Array, { dimensions, rows, scales }: StaticTable, id: number, weight: number): void {
-  const scale = weight * (scales[id] ?? 0);
-  const start = id * dimensions;
-  for (let axis = 0; axis < dimensions; axis += 1) {
-    sum[axis] = (sum[axis] as number) + scale * (rows[start + axis] as number);
-  }
 }
 
 const HAN = /\p{sc=Han}/gu;

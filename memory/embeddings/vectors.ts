@@ -8,29 +8,6 @@ export function centerVector(vector: Float32Array, mean: Float32Array | null): F
   return mean === null ? vector : toUnit(vector.map((value, at) => value - (mean[at] ?? 0)));
 }
 
-/** A query's subwords and vectors, to be weighed by the corpus. */
-export interface PieceVectors {
-  readonly dimensions: number;
-  /** Distinct, in order of appearance. */
-  readonly ids: readonly number[];
-  readonly counts: readonly number[];
-  /** Row-major, in the order of `ids`. */
-  readonly vectors: Float32Array;
-}
-
-/** Subwords without an `idf` weigh 1. */
-export function weighPieces(pieces: PieceVectors, idf: ReadonlyMap<number, number>): Float32Array {
-  const { dimensions, ids, counts, vectors } = pieces;
-  const sum = new Float32Array(dimensions);
-  for (const [at, id] of ids.entries()) {
-    const weight = (counts[at] ?? 0) * (idf.get(id) ?? 1);
-    for (let axis = 0; axis < dimensions; axis += 1) {
-      sum[axis] = (sum[axis] as number) + weight * (vectors[at * dimensions + axis] as number);
-    }
-  }
-  return toUnit(sum);
-}
-
 /** Normalizes in place; a zero vector is left unchanged. */
 export function toUnit(vector: Float32Array): Float32Array {
   let squares = 0;

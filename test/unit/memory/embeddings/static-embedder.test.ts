@@ -4,14 +4,13 @@ import type { Corpus } from '../../../../memory/embeddings/embedder.ts';
 import {
   createStaticEmbedder,
   createVocabulary,
-  documentVector,
   findSimilarity,
   getPieces,
   hashVector,
   loadStaticTable,
   parseStaticTable,
-  pieceVectors,
   type StaticTable,
+  sumPieces,
   textVector,
   wordPieces,
 } from '../../../../memory/embeddings/static-embedder.ts';
@@ -89,8 +88,6 @@ test('encoded data of more than a hundred characters gives nothing', () => {
   expect(pieces(`p${'o'.repeat(100)}`)).toEqual([]);
 });
 
-import { weighPieces } from '../../../../memory/embeddings/vectors.ts';
-
 const shipped = loadStaticTable();
 
 function small(): StaticTable {
@@ -104,14 +101,14 @@ function cosine(left: Float32Array, right: Float32Array): number {
   return left.reduce((sum, value, at) => sum + value * (right[at] as number), 0);
 }
 
-const getVector = (text: string): Float32Array => documentVector(shipped, getPieces(shipped, text));
+const getVector = (text: string): Float32Array => sumPieces(shipped, getPieces(shipped, text));
 
 test('a document is the sum of its pieces, of length 1', () => {
   const table = small();
-  expect([...documentVector(table, getPieces(table, 'a'))]).toEqual([expect.closeTo(0.6), expect.closeTo(0.8)]);
+  expect([...sumPieces(table, getPieces(table, 'a'))]).toEqual([expect.closeTo(0.6), expect.closeTo(0.8)]);
   const [x, y] = [3 - 254, 4 + 63.5];
   const length = Math.hypot(x, y);
-  expect([...documentVector(table, getPieces(table, 'c b a'))]).toEqual([
+  expect([...sumPieces(table, getPieces(table, 'c b a'))]).toEqual([
     expect.closeTo(x / length),
     expect.closeTo(y / length),
   ]);
@@ -123,17 +120,16 @@ test('a question weighs each piece once for each occurrence', () => {
     [0, 2],
     [1, 0],
   ]);
-  expect([...weighPieces(pieceVectors(table, 'a b b'), idf)]).toEqual([expect.closeTo(0.6), expect.closeTo(0.8)]);
-  const pieces = pieceVectors(table, 'b a b');
-  expect(pieces.ids).toEqual([1, 0]);
-  expect(pieces.counts).toEqual([2, 1]);
-  expect([...weighPieces(pieces, new Map())]).toEqual([...documentVector(table, getPieces(table, 'b a b'))]);
+  expect([...sumPieces(table, getPieces(table, 'a b b'), idf)]).toEqual([expect.closeTo(0.6), expect.closeTo(0.8)]);
+  const pieces = getPieces(table, 'b a b');
+  expect(pieces).toEqual([1, 0, 1]);
+  expect([...sumPieces(table, pieces, new Map())]).toEqual([...sumPieces(table, getPieces(table, 'b a b'))]);
 });
 
 test('a text without pieces is all zeros, of full length', () => {
   const table = small();
-  expect([...documentVector(table, getPieces(table, '   '))]).toEqual([0, 0]);
-  expect([...weighPieces(pieceVectors(table, 'zzz'), new Map())]).toEqual([0, 0]);
+  expect([...sumPieces(table, getPieces(table, '   '))]).toEqual([0, 0]);
+  expect([...sumPieces(table, getPieces(table, 'zzz'), new Map())]).toEqual([0, 0]);
 });
 
 test('texts are compared by the table, and not at all where it has no vector of one', () => {
