@@ -9,8 +9,7 @@ import { TASK_MODES, TASK_PRIORITIES } from '../../memory/recall/index.ts';
 import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine } from '../context.ts';
 import { inboxLine, isDay } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
-import type { Look } from '../terminal/term.ts';
-import { confirmed } from '../terminal/term.ts';
+import { confirmed, type Look } from '../terminal/term.ts';
 import { rowIds, saveRows } from './memory/ids.ts';
 import { projectName } from './memory/list.ts';
 
@@ -27,13 +26,7 @@ export function registerTask(program: Command, context: Context): void {
   registerList(task, context);
   registerShow(task, context);
   registerEdit(task, context);
-  registerStatus(task, context, { name: 'done', status: 'done', description: 'mark tasks as done' });
-  registerStatus(task, context, {
-    name: 'block',
-    status: 'blocked',
-    description: 'let tasks wait; they are never due',
-  });
-  registerStatus(task, context, { name: 'reopen', status: 'active', description: 'make tasks active again' });
+  for (const each of STATUS_COMMANDS) registerStatus(task, context, each);
   registerRemove(task, context);
 }
 
@@ -161,11 +154,12 @@ function registerEdit(task: Command, context: Context): void {
     });
 }
 
-interface StatusCommand {
-  readonly name: string;
-  readonly status: TaskView['status'];
-  readonly description: string;
-}
+const STATUS_COMMANDS = [
+  { name: 'done', status: 'done', description: 'mark tasks as done' },
+  { name: 'block', status: 'blocked', description: 'let tasks wait; they are never due' },
+  { name: 'reopen', status: 'active', description: 'make tasks active again' },
+] as const;
+type StatusCommand = (typeof STATUS_COMMANDS)[number];
 
 function registerStatus(task: Command, context: Context, { name, status, description }: StatusCommand): void {
   addCommand(task, name, description, `comet-cc task ${name} 2`)

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
 import { LruMap } from '../../common/map.ts';
-import { isCleanOrigin } from '../../common/turn.ts';
-import type { Memory, MemoryLine } from '../../memory/index.ts';
-import { type Line, renderSystemBlock, withoutSent } from '../../proxy/rewrite/index.ts';
+import type { Memory } from '../../memory/index.ts';
+import { renderSystemBlock, toLine, withoutSent } from '../../proxy/rewrite/index.ts';
 import type { Policy } from '../policy/index.ts';
 import type { Subagents } from '../policy/subagents.ts';
 import { id, projectPath } from './schema.ts';
@@ -74,7 +73,7 @@ export function createHookHandlers({ memory, policy, subagents, config, linkedTe
     const linked = await linkedText();
     const { lines, library: all = [], ...context } = await memory.recall.sessionContext(sessionId, projectDir);
     const library = withoutSent(all, (text) => linked.includes(text));
-    const given = { ...context, library, lines: lines.map(asLine) };
+    const given = { ...context, library, lines: lines.map(toLine) };
     return renderSystemBlock({ ...given, budgetTokens: config.inject.systemTokens })?.text ?? '';
   }
 
@@ -112,8 +111,4 @@ export function createHookHandlers({ memory, policy, subagents, config, linkedTe
     sessionEnd: ({ sessionId }: z.infer<typeof sessionInput>): HookText =>
       runLater(memory.capture.closeSession(sessionId), 'a session that ended was not closed', sessionId),
   };
-}
-
-function asLine({ nodeId, text, origin }: MemoryLine): Line {
-  return { nodeId, text, clean: isCleanOrigin(origin) };
 }

@@ -5,7 +5,7 @@ import { questionsPrompt } from '../models/prompts/questions.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { isAsking, isNoise, split, splitSentences } from '../text/sentences.ts';
 import { tokenize } from '../text/tokenizer.ts';
-import { typedText } from '../text/typed-text.ts';
+import { getLetters, typedText } from '../text/typed-text.ts';
 import type { PastTurn } from './turns.ts';
 
 /** `reference`: a later prompt names something that few earlier turns name; `model`: made by a language model. */
@@ -252,11 +252,6 @@ export function chooseQuestions(questions: readonly Question[], turns: readonly 
     }
   }
   return [...chosen.values()];
-}
-
-/** Letters and digits only. */
-export function getLetters(text: string): string {
-  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
 }
 
 /** Turns shown to a model at once, and what a turn has to say to be worth it. */

@@ -3,8 +3,9 @@ import type { Recall } from '../recall/recall-service.ts';
 import type { RecallHit } from '../recall/types.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';
+import { getLetters } from '../text/typed-text.ts';
 import { bestSnippet, createBm25 } from './bm25.ts';
-import { getLetters, type Question } from './questions.ts';
+import type { Question } from './questions.ts';
 import type { PastTurn } from './turns.ts';
 
 /** An empty memory that the turns are told to again, and what it would put beside a prompt. */

@@ -24,9 +24,8 @@ export async function readPastTurns(journalDir: string, isLeftOut: (turnId: stri
   const turns: PastTurn[] = [];
   for (const file of await findFiles(journalDir, '.log')) {
     // Imported turns are told as if they were captured: the importer would ask for whole sessions.
-    for (const { seq: _, parts: __, tail: ___, imported: ____, project, ...turn } of joinParts(
-      latestTurns(await getRecords(file)),
-    ).turns) {
+    const joined = joinParts(latestTurns(readRecords(await readFile(file))));
+    for (const { seq: _, parts: __, tail: ___, imported: ____, project, ...turn } of joined.turns) {
       if (turn.part !== undefined || turn.model === DOCUMENT || isLeftOut(turn.turnId)) continue;
       const read = readTurn(turn);
       turns.push({
@@ -38,10 +37,6 @@ export async function readPastTurns(journalDir: string, isLeftOut: (turnId: stri
     }
   }
   return turns.sort((one, other) => one.turn.atMs - other.turn.atMs);
-}
-
-async function getRecords(file: string) {
-  return readRecords(await readFile(file));
 }
 
 /** The memory of each turn, by the node files. */

@@ -1,18 +1,14 @@
 type Work = 'ingest' | 'sensor' | 'compacter' | 'indexer';
 
 /** Counts background tasks and reports when none is left. */
-export interface TaskQueue {
-  run<T>(kind: Work, work: () => Promise<T>): Promise<T>;
-  count(kind: Work): number;
-  idle(): Promise<void>;
-}
+export type TaskQueue = ReturnType<typeof createTaskQueue>;
 
-export function createTaskQueue(): TaskQueue {
+export function createTaskQueue() {
   const counts: Record<Work, number> = { ingest: 0, sensor: 0, compacter: 0, indexer: 0 };
   let waiting: (() => void)[] = [];
   const busy = (): boolean => Object.values(counts).some((count) => count > 0);
   return {
-    async run(kind, work) {
+    async run<T>(kind: Work, work: () => Promise<T>): Promise<T> {
       counts[kind] += 1;
       try {
         return await work();
@@ -25,7 +21,7 @@ export function createTaskQueue(): TaskQueue {
         }
       }
     },
-    count: (kind) => counts[kind],
-    idle: () => (busy() ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve()),
+    count: (kind: Work): number => counts[kind],
+    idle: (): Promise<void> => (busy() ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve()),
   };
 }

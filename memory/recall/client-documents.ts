@@ -33,7 +33,8 @@ export function withClientDocuments(
     if (sends === undefined) return sent;
     const project = getProject(projectDir);
     const own = documents((node) => isShared(node) || node.project === project);
-    for (const turnId of own.filter(isClientFile).flatMap(({ turns }) => turns)) {
+    const files = own.filter(({ source_links }) => source_links.some((link) => CLIENT_FILE.test(link)));
+    for (const turnId of files.flatMap(({ turns }) => turns)) {
       if (isSent((await turnReader.words(turnId))?.text ?? '', sends)) sent.add(turnId);
     }
     return sent;
@@ -63,10 +64,6 @@ export function withClientDocuments(
 
 function far({ isFar }: RecallHit): number {
   return isFar === true ? 1 : 0;
-}
-
-function isClientFile({ source_links }: MemoryNode): boolean {
-  return source_links.some((link) => CLIENT_FILE.test(link));
 }
 
 /** Most of the text: a part of it may be redacted, or have changed since. */

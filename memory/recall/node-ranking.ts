@@ -1,8 +1,7 @@
 import { compareText } from '../../common/text.ts';
 import type { RankedTurn } from '../search/ranking.ts';
 import type { Hit, Lane, LaneScore } from '../search/search-index.ts';
-import type { BoostRules } from './boosts.ts';
-import { getRaise, ORIGIN_TRUST, type Raised, raises } from './boosts.ts';
+import { type BoostRules, getRaise, ORIGIN_TRUST, type Raised, raises } from './boosts.ts';
 
 /** What a node's best turn and its own lanes count. Source: `npm run bench:real`. */
 const WEIGHTS = { turn: 1, fts: 0.1, summary: 0.05 };

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { MemoryNode } from '../model/node.ts';
-import { isRedirect, withoutSuccessor } from '../model/node.ts';
+import { isRedirect, type MemoryNode, withoutSuccessor } from '../model/node.ts';
 import { fromOwnMachine, fromTeammate, hidesOrders, type ShareScope } from './filter.ts';
 import {
   type BlockPayload,

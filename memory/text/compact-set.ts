@@ -1,14 +1,10 @@
 const LEAST_SLOTS = 64;
 
 /** Of 32-bit integers, in 8 to 16 bytes each; a `Set` takes about 40. */
-export interface CompactSet {
-  has(value: number): boolean;
-  add(value: number): void;
-  readonly size: number;
-}
+export type CompactSet = ReturnType<typeof createTable>;
 
 /** Linear probing; at most half of the slots are in use. Zero is an empty slot, and stands for one as a value. */
-function createTable(): CompactSet {
+function createTable() {
   let slots = new Int32Array(LEAST_SLOTS);
   let size = 0;
 
@@ -27,8 +23,8 @@ function createTable(): CompactSet {
   }
 
   return {
-    has: (value) => slots[getSlot(value || 1)] !== 0,
-    add(value) {
+    has: (value: number): boolean => slots[getSlot(value || 1)] !== 0,
+    add(value: number): void {
       insert(value || 1);
       if (size * 2 <= slots.length) return;
       const full = slots;

@@ -240,6 +240,7 @@ function isPersonal(text: string): boolean {
   return OWN_WORDS.test(text) || STARTS_SMALL.test(text);
 }
 
-function getLetters(text: string): string {
+/** Letters and digits only. */
+export function getLetters(text: string): string {
   return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
 }

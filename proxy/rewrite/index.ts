@@ -78,10 +78,11 @@ import { openPlanCache, type PlanCache, type PlanStore } from './plan-store.ts';
 import { LateRecalls, lookUpMemory, lookUpQuotes, lookupMs, takeLateLines } from './recall.ts';
 import { countHeldTurns } from './render.ts';
 
+export { toLine } from './build-plan.ts';
 export type { CutRule } from './cut.ts';
 export { openPlanStore, type PlanStore } from './plan-store.ts';
 export { withoutSent } from './recall.ts';
-export { type Line, renderRetrieval, renderSystemBlock } from './render.ts';
+export { renderRetrieval, renderSystemBlock } from './render.ts';
 
 export interface RewriterConfig extends PlanConfig {
   /** Null: nothing is ever trimmed. */
