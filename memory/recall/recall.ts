@@ -103,6 +103,8 @@ interface SearchContext {
   readonly past: boolean;
   readonly date: NamedDate | null;
   readonly freshness: ReadonlyMap<string, Freshness> | undefined;
+  /** The best memories, before a reranker or the age of files orders them. */
+  readonly deciding: ReadonlySet<string>;
 }
 
 export type Recaller = ReturnType<typeof createRecaller>;
@@ -151,7 +153,9 @@ export function createRecaller(deps: RecallerDeps) {
       const reading = await readCandidate(deps, candidate, words, { terms, date });
       if (reading !== null) readings.push(reading);
     }
-    return getHits(deps, readings, { search, terms, past, date, freshness });
+    const best = candidates.slice(0, (deps.filter ?? FILTER_RULES).deciding);
+    const deciding = new Set(best.map(({ nodeId }) => nodeId));
+    return getHits(deps, readings, { search, terms, past, date, freshness, deciding });
   }
 
   return {
@@ -286,11 +290,12 @@ function getHits(
   readings: readonly Reading[],
   context: SearchContext,
 ): RecallHit[] {
-  const { search, terms } = context;
+  const { search, terms, deciding } = context;
   const { gated, limit, shown } = search;
   const { nearBest, linkCoverage, secondShare } = filter;
   const most = Math.max(0, ...readings.map(({ coverage }) => coverage));
-  const passes = readings.slice(0, filter.deciding).some(({ coverage, agreement, turns: [best], node }) => {
+  const passes = readings.some(({ candidate, coverage, agreement, turns: [best], node }) => {
+    if (!deciding.has(candidate.nodeId)) return false;
     const vector = best === undefined ? textVector(node.summary) : getVector(best.words);
     return isRelevant(coverage, terms, leastCoverage(config.minCoverage, terms, vector, filter), agreement);
   });
