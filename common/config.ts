@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { CometError, type ErrorCode } from './errors.ts';
-import { ensureDir, writeFileAtomic } from './files.ts';
+import { writePrivateFile } from './files.ts';
 import { getHome, homePaths } from './paths.ts';
 import { SCOPES } from './policy.ts';
 import { isRecord, jsonOf, parseJson, unquoted } from './text.ts';
@@ -475,7 +475,7 @@ export async function writeSetting(
   text: string,
   dropsDefault = false,
 ): Promise<void> {
-  const { home, configFile } = homePaths(getHome(env));
+  const { configFile } = homePaths(getHome(env));
   const key = findKey(name);
   const tree = readTree(configFile);
   const value = typeof key.fallback === 'number' ? toNumber(text) : text;
@@ -485,8 +485,7 @@ export async function writeSetting(
   validate(alone, source, undefined, 'usage');
   setAt(tree, key.key, dropsDefault && value === key.fallback ? undefined : value);
   validate(tree, source);
-  await ensureDir(home);
-  await writeFileAtomic(configFile, `${JSON.stringify(tree, null, 2)}\n`);
+  await writePrivateFile(configFile, `${JSON.stringify(tree, null, 2)}\n`);
 }
 
 /** What is no number stays as it is, so that it is named. */

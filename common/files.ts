@@ -76,6 +76,12 @@ export async function writeFileAtomic(
   });
 }
 
+/** As `writeFileAtomic`, for a file of ours: it creates the folder, 0700. @throws CometError `unsafe_file` */
+export async function writePrivateFile(file: string, data: string): Promise<void> {
+  await ensureDir(path.dirname(file));
+  await writeFileAtomic(file, data);
+}
+
 /**
  * As `writeFileAtomic`, for a name that the user gave: what is no file, as `/dev/stdout` or a pipe, is written to.
  *

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { createMutex } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
-import { backUp, ensureDir, makeDirs, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
+import { backUp, makeDirs, readFileIfPresent, writeFileAtomic, writePrivateFile } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
 import { envEntries, hookEntries, pluginEntries, statuslineEntry } from './claude-code/entries.ts';
 import { EDITORS, type EditorName } from './editors/editors.ts';
@@ -237,8 +237,7 @@ function textWithoutEdits(text: string | null, edited: EditedFile): string | nul
 
 async function writeInstalls(paths: HomePaths, installs: Installs): Promise<void> {
   if (installs.files.length + installs.createdDirs.length === 0) return rm(paths.installsFile, { force: true });
-  await ensureDir(paths.home);
-  await writeFileAtomic(paths.installsFile, `${JSON.stringify(installs, null, 2)}\n`);
+  await writePrivateFile(paths.installsFile, `${JSON.stringify(installs, null, 2)}\n`);
 }
 
 export function parseRecord<T>(schema: z.ZodType<T>, text: string, file: string): T {

@@ -40,7 +40,7 @@ export function registerProject(program: Command, context: Context): void {
       const others = (joined.all()[remote] ?? []).filter((each) => each !== common);
       const beside = others.length === 0 ? '' : ` with ${others.map(oneLine).join(', ')}`;
       if (!flags.yes && !(await confirmed(`Share the memory of ${oneLine(remote)}${beside}?`))) return;
-      joined.add([{ remote, common }]);
+      await joined.add([{ remote, common }]);
       term.print(flags, { project: remote, folders: joined.all()[remote] }, () => [
         `from now on this folder shares the memory of ${oneLine(remote)}; what it kept by itself stays its own`,
       ]);

@@ -2,7 +2,7 @@ import { rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { CometError, getMessage } from '../../common/errors.ts';
-import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import { readFileIfPresent, writePrivateFile } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { isRecord, parseJson } from '../../common/text.ts';
 import { getShell } from '../../engine/lifecycle/index.ts';
@@ -198,8 +198,7 @@ async function readDone({ setupFile }: HomePaths): Promise<PartName[]> {
   return PARTS.filter((name) => parts.includes(name));
 }
 
-async function writeDone({ home, setupFile }: HomePaths, parts: readonly PartName[]): Promise<void> {
+async function writeDone({ setupFile }: HomePaths, parts: readonly PartName[]): Promise<void> {
   if (parts.length === 0) return rm(setupFile, { force: true });
-  await ensureDir(home);
-  await writeFileAtomic(setupFile, `${JSON.stringify({ parts })}\n`);
+  await writePrivateFile(setupFile, `${JSON.stringify({ parts })}\n`);
 }

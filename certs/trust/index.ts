@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
-import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import { readFileIfPresent, writePrivateFile } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { readRoot } from '../store.ts';
 import { createAnchorTrust, createDarwinTrust, type TrustStore } from './store.ts';
@@ -154,9 +154,8 @@ async function forgetRoots(paths: HomePaths, isGone: (root: TrustedRoot) => bool
   else await writeRecord(paths, after);
 }
 
-async function writeRecord(paths: HomePaths, roots: readonly TrustedRoot[]): Promise<void> {
-  await ensureDir(paths.home);
-  await writeFileAtomic(recordFile(paths), `${JSON.stringify({ roots }, null, 2)}\n`);
+function writeRecord(paths: HomePaths, roots: readonly TrustedRoot[]): Promise<void> {
+  return writePrivateFile(recordFile(paths), `${JSON.stringify({ roots }, null, 2)}\n`);
 }
 
 async function readRecord(paths: HomePaths): Promise<readonly TrustedRoot[]> {

@@ -2,7 +2,7 @@ import type { X509Certificate } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
-import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import { readFileIfPresent, writePrivateFile } from '../../common/files.ts';
 import { readCertificates, readFingerprints, readRoot } from '../store.ts';
 
 /** A program and its arguments; never a line for a shell. */
@@ -78,10 +78,7 @@ function createTrustStore(spec: StoreSpec) {
     const { commands, inputs = [] } = await spec.removal(fingerprint);
     if (commands.length === 0) return false;
     try {
-      for (const { file, text } of inputs) {
-        await ensureDir(path.dirname(file));
-        await writeFileAtomic(file, text);
-      }
+      for (const { file, text } of inputs) await writePrivateFile(file, text);
       for (const command of commands) await spec.run(command);
     } finally {
       for (const { file } of inputs) await rm(file, { force: true });

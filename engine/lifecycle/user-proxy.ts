@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { bundleFile, userCaFile } from '../../certs/index.ts';
 import type { Config } from '../../common/config.ts';
-import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import { readFileIfPresent, writePrivateFile } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { parseJson } from '../../common/text.ts';
 import type { OpenMemoryOptions } from '../../memory/index.ts';
@@ -74,8 +74,7 @@ function rememberedFile(paths: HomePaths): string {
 async function remember(paths: HomePaths, url: string, noProxy: string): Promise<void> {
   const file = rememberedFile(paths);
   if (url === '') return await rm(file, { force: true });
-  await ensureDir(paths.runDir);
-  await writeFileAtomic(file, `${JSON.stringify({ url, noProxy })}\n`);
+  await writePrivateFile(file, `${JSON.stringify({ url, noProxy })}\n`);
 }
 
 /** The proxy that ours replaced, '' where there was none. */

@@ -1,6 +1,5 @@
-import path from 'node:path';
 import { z } from 'zod';
-import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import { readFileIfPresent, writePrivateFile } from '../../common/files.ts';
 
 const time = z.iso.datetime();
 /** `until` null: until `resume`. */
@@ -103,7 +102,6 @@ export function createPauseSwitch(file: string, now: () => number) {
   };
 }
 
-export async function writePauses(file: string, wanted: Pauses): Promise<void> {
-  await ensureDir(path.dirname(file));
-  await writeFileAtomic(file, `${JSON.stringify(wanted, null, 2)}\n`);
+export function writePauses(file: string, wanted: Pauses): Promise<void> {
+  return writePrivateFile(file, `${JSON.stringify(wanted, null, 2)}\n`);
 }

@@ -3,7 +3,7 @@ import path from 'node:path';
 import YAML from 'yaml';
 import { z } from 'zod';
 import { parseSubscriptions, type Subscription, subscriptionSchema } from '../../common/config.ts';
-import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import { readFileIfPresent, writePrivateFile } from '../../common/files.ts';
 import { LruMap } from '../../common/map.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import type { EffectivePolicy } from '../../common/policy.ts';
@@ -123,7 +123,7 @@ export async function projectAgents(projectDir: string): Promise<SubscribedAgent
 export async function allowAgents(paths: Parts['paths'], agents: readonly SubscribedAgent[]): Promise<void> {
   const fresh = Object.fromEntries(agents.map(({ file, text }) => [file, sha256(text)]));
   const consents = { ...(await readConsents(paths)), ...fresh };
-  await writeFileAtomic(paths.subagentConsentsFile, `${JSON.stringify(consents, null, 2)}\n`);
+  await writePrivateFile(paths.subagentConsentsFile, `${JSON.stringify(consents, null, 2)}\n`);
 }
 
 async function readAgents(dir: string): Promise<Agent[]> {

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import type { Config } from '../../common/config.ts';
 import { getReason, type Problem } from '../../common/errors.ts';
-import { ensureDir, writeFileAtomic } from '../../common/files.ts';
+import { writePrivateFile } from '../../common/files.ts';
 import type { Log } from '../../common/log.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { parseJson } from '../../common/text.ts';
@@ -62,8 +62,7 @@ async function openEndpoint({ env, config, paths, redactor, log }: EmbedderParts
   const file = path.join(paths.modelsDir, 'endpoint.json');
   try {
     const dimensions = await probeDimensions(options);
-    await ensureDir(paths.modelsDir);
-    await writeFileAtomic(file, JSON.stringify({ name, dimensions }));
+    await writePrivateFile(file, JSON.stringify({ name, dimensions }));
     return createEndpointEmbedder({ ...options, dimensions });
   } catch (error) {
     // Null: it never answered, or the file is damaged.

@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import path from 'node:path';
 import { z } from 'zod';
 import { type Clock, DAY_MS } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
-import { ensureDir, writeFileAtomic } from '../../common/files.ts';
+import { writePrivateFile } from '../../common/files.ts';
 import type { Log } from '../../common/log.ts';
 import { LruMap } from '../../common/map.ts';
 
@@ -376,9 +375,7 @@ export function createUsageFile(file: string, log: Log): UsageStore {
         return null;
       }
     },
-    async save({ costUsd, windows, ...rest }) {
-      await ensureDir(path.dirname(file));
-      await writeFileAtomic(file, `${JSON.stringify({ ...rest, cost_usd: costUsd, limits: windows })}\n`);
-    },
+    save: ({ costUsd, windows, ...rest }) =>
+      writePrivateFile(file, `${JSON.stringify({ ...rest, cost_usd: costUsd, limits: windows })}\n`),
   };
 }

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import path from 'node:path';
 import { z } from 'zod';
 import { createMutex } from '../../common/async.ts';
-import { appendTo, ensureDir, writeFileAtomic } from '../../common/files.ts';
+import { appendTo, writePrivateFile } from '../../common/files.ts';
 import { parseJson } from '../../common/text.ts';
 
 /** Sums over requests. Tokens are prompt tokens unless named otherwise. */
@@ -162,10 +161,7 @@ export function openJsonlFile(file: string) {
       return lock(() => appendTo(file, getText, false));
     },
     replace: (linesFor: () => readonly string[]): Promise<void> =>
-      lock(async () => {
-        await ensureDir(path.dirname(file));
-        await writeFileAtomic(file, linesFor().join('\n'));
-      }),
+      lock(() => writePrivateFile(file, linesFor().join('\n'))),
     /** Resolves once everything is written. */
     close: (): Promise<void> => lock(async () => {}),
   };

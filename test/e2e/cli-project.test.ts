@@ -9,7 +9,6 @@ let folder: string;
 beforeAll(async () => {
   home = await createTestHome();
   folder = path.join(home.user, 'unpacked');
-  await mkdir(home.home, { mode: 0o700 });
   await mkdir(path.join(folder, '.git'), { recursive: true });
   await writeFile(path.join(folder, '.git', 'config'), '[remote "origin"]\n\turl = git@example.org:ada/private.git\n');
 });
@@ -29,6 +28,25 @@ it('project join lets a folder share the memory of its remote', async () => {
   const joined = { project: remote, folders };
   expect(await home.json(['project', 'join', folder, '--yes', '--json'])).toEqual(joined);
   expect(await home.json(['project', 'ls', '--json'])).toEqual({ [remote]: folders });
+});
+
+it.each([
+  [
+    'facts allow',
+    '.claude/agents/reviewer.md',
+    '---\nname: r\ndescription: d\nmemory:\n  prefixes: [Project.]\n---\nhi\n',
+  ],
+  [
+    'ontology allow',
+    '.comet-cc/ontology.json',
+    '{"version":"0.2","concepts":{"Shop.Ware":{"label":"w","examples":["x"],"persistence_class":"long_term","salience_weight":0.5,"cardinality":9,"eviction":"salience"}}}',
+  ],
+])('%s keeps what it allows, also as the first command of a home', async (command, file, text) => {
+  const env = { COMET_CC_HOME: path.join(home.user, `home of ${command}`) };
+  await mkdir(path.join(folder, path.dirname(file)), { recursive: true });
+  await writeFile(path.join(folder, file), text);
+  const done = await home.run([...command.split(' '), folder, '--yes'], { env });
+  expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining('needs your consent again') });
 });
 
 it('a folder without a remote has its memory again after a move, by project join --from', async () => {

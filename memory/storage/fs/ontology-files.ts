@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { getReason, type Problem } from '../../../common/errors.ts';
-import { readFileIfPresent, writeFileAtomic } from '../../../common/files.ts';
+import { readFileIfPresent, writePrivateFile } from '../../../common/files.ts';
 import type { HomePaths } from '../../../common/paths.ts';
 import { parseJson, sha256 } from '../../../common/text.ts';
 import { DEFAULT_ONTOLOGY } from '../../facts/default-ontology.ts';
@@ -44,7 +44,7 @@ export async function allowOntology(
   { file, text }: { readonly file: string; readonly text: string },
 ): Promise<void> {
   const all = { ...(await readConsents(paths)), [project]: { file, sha256: sha256(text) } };
-  await writeFileAtomic(paths.ontologyConsentsFile, `${JSON.stringify(all, null, 2)}\n`);
+  await writePrivateFile(paths.ontologyConsentsFile, `${JSON.stringify(all, null, 2)}\n`);
 }
 
 /** Concepts that a file of a project may add to those of the user, and why others may not. */

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { type BigIntStats, constants, realpathSync, renameSync, type Stats, statSync, writeFileSync } from 'node:fs';
+import { type BigIntStats, constants, realpathSync, type Stats, statSync } from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { unescape as decode } from 'node:querystring';
 import { createSemaphore } from '../../../common/async.ts';
-import { readSmallFile } from '../../../common/files.ts';
+import { readSmallFile, writePrivateFile } from '../../../common/files.ts';
 import { LruMap } from '../../../common/map.ts';
 import { isDirectoryName, resolveDirectory } from '../../../common/paths.ts';
 import { parseJson, trimEnd } from '../../../common/text.ts';
@@ -251,8 +251,8 @@ export function openJoinedFolders(file: string) {
     /** To be added where `directory` was `before`, which may be gone: a folder above it is another project. */
     moved: (before: string, directory: string) => ({ remote: ofPath(before), common: getProjectFolder(directory) }),
     all: (): RemoteFolders => load().joined,
-    /** @throws the error of the disk */
-    add(repositories: readonly { readonly remote: string; readonly common: string }[]): void {
+    /** @throws CometError `unsafe_file`, or the error of the disk */
+    async add(repositories: readonly { readonly remote: string; readonly common: string }[]): Promise<void> {
       const joined: Record<string, readonly string[]> = { ...load().joined };
       for (const { remote, common } of repositories) {
         const folders = [...new Set([...(joined[remote] ?? []), common])];
@@ -260,8 +260,7 @@ export function openJoinedFolders(file: string) {
         delete joined[remote];
         joined[remote] = folders;
       }
-      writeFileSync(`${file}.new`, `${JSON.stringify(joined, null, 2)}\n`, { mode: 0o600 });
-      renameSync(`${file}.new`, file);
+      await writePrivateFile(file, `${JSON.stringify(joined, null, 2)}\n`);
     },
   };
 }
@@ -276,7 +275,7 @@ export async function joinEarlierFolders(journal: Journal, joined: JoinedFolders
       if (own?.remote === project) repositories.set(projectDir, own);
     }
   }
-  joined.add([...repositories.values()]);
+  await joined.add([...repositories.values()]);
 }
 
 export function getRemote(directory: string): (Repository & { readonly remote: string }) | null {

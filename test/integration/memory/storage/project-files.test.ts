@@ -149,9 +149,9 @@ test('a folder has a project of its own until the user lets it join that of its 
   const getProject = createProjectOf(Date.now, joined);
   // Nothing is decided before an earlier home was read.
   expect(getProject(own)).toBe('git.example/me/shop');
-  joined.add([]);
+  await joined.add([]);
   expect([own, unpacked].map(getProject)).toEqual([own, unpacked]);
-  joined.add([{ remote: 'git.example/me/shop', common: path.join(own, '.git') }]);
+  await joined.add([{ remote: 'git.example/me/shop', common: path.join(own, '.git') }]);
   expect([own, path.join(own, 'src'), unpacked].map(getProject)).toEqual([
     'git.example/me/shop',
     'git.example/me/shop',
@@ -172,12 +172,12 @@ test('a folder that was moved has the memory of what it was before, once the use
   await mkdir(path.join(second, '.git'), { recursive: true });
   const joined = openJoinedFolders(path.join(root, 'projects.json'));
   const getProject = createProjectOf(Date.now, joined);
-  joined.add([]);
+  await joined.add([]);
   expect(getProject(path.join(second, 'src'))).toBe(second);
-  joined.add([{ remote: path.join(root, 'mistyped'), common: second }]);
-  joined.add([{ remote: first, common: second }]);
+  await joined.add([{ remote: path.join(root, 'mistyped'), common: second }]);
+  await joined.add([{ remote: first, common: second }]);
   expect([first, path.join(second, 'src'), third].map(getProject)).toEqual([first, first, third]);
-  joined.add([{ remote: joined.ofPath(second), common: third }]);
+  await joined.add([{ remote: joined.ofPath(second), common: third }]);
   expect(getProject(third)).toBe(first);
 });
 
@@ -187,11 +187,11 @@ test('a .git file of an archive joins no project until the user allows it', asyn
   await mkdir(archive);
   await writeFile(path.join(archive, '.git'), `gitdir: ${path.join(own, '.git')}\n`);
   const joined = openJoinedFolders(path.join(await tempDir(), 'projects.json'));
-  joined.add([{ remote: 'git.example/me/shop', common: path.join(own, '.git') }]);
+  await joined.add([{ remote: 'git.example/me/shop', common: path.join(own, '.git') }]);
   expect(createProjectOf(Date.now, joined)(archive)).toBe(archive);
   const consent = getRemote(archive);
   if (consent === null) throw new Error('no remote');
-  joined.add([consent]);
+  await joined.add([consent]);
   expect(createProjectOf(Date.now, joined)(archive)).toBe('git.example/me/shop');
 });
 
