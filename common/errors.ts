@@ -60,16 +60,16 @@ const REFUSALS = ['EACCES', 'EDQUOT', 'ENOSPC', 'EPERM', 'EROFS'];
 export function getMessage(error: unknown): string {
   if (error instanceof CometError) return error.message;
   if (isRefused(error)) return `${error.message}; check space and permissions`;
-  if (error instanceof Error && 'code' in error && error.code === 'ENOTDIR') {
-    return `${error.message}; a file is where a folder belongs`;
-  }
+  const { code, syscall, message = '' } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  if (code === 'ENOTDIR') return `${message}; a file is where a folder belongs`;
+  if (syscall === 'uv_cwd') return 'the folder that this shell is in was removed; go to another one: cd';
   return `unexpected ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
 }
 
 function isRefused(error: unknown): error is Error {
   const { code = '', syscall } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   // Where a file system is read-only, Node reports a missing folder for one that it was to make with its parents.
-  return REFUSALS.includes(code) || (code === 'ENOENT' && syscall === 'mkdir');
+  return REFUSALS.includes(code) || (code === 'ENOENT' && ['mkdir', 'mkdtemp'].includes(syscall ?? ''));
 }
 
 /** @param cause  absent where nothing was thrown */

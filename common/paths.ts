@@ -58,9 +58,9 @@ function digest(dir: string): string {
   return sha256(path.win32.resolve(dir).toLowerCase(), 24);
 }
 
-/** `COMET_CC_HOME`, else `~/.comet-cc`; absolute. */
+/** `COMET_CC_HOME`, with `~` where no shell replaced it, else `~/.comet-cc`; absolute. */
 export function getHome(env: Readonly<Record<string, string | undefined>>): string {
-  return path.resolve(env['COMET_CC_HOME'] || path.join(os.homedir(), '.comet-cc'));
+  return resolveDirectory(env['COMET_CC_HOME'] || '~/.comet-cc');
 }
 
 export type HomePaths = Readonly<ReturnType<typeof homePaths>>;
@@ -159,7 +159,7 @@ export function isDirectoryName(name: string): boolean {
 
 /** The absolute form of a directory's name; `~` is the user's home, and a path of another system is only tidied. */
 export function resolveDirectory(name: string): string {
-  if (name === '~' || /^~[\\/]/.test(name)) return path.join(os.homedir(), ...name.slice(1).split(/[\\/]/));
+  if (name === '~' || /^~[\\/]/.test(name)) return path.resolve(os.homedir(), ...name.slice(1).split(/[\\/]/));
   if (path.isAbsolute(name) || !WINDOWS_PATH.test(name)) return path.resolve(name);
   const tidy = path.win32.resolve(name);
   return `${tidy.slice(0, 1).toUpperCase()}${tidy.slice(1)}`;

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
@@ -33,6 +33,7 @@ async function uninstall(context: Context, flags: Flags): Promise<void> {
 
   const findings = await look();
   if (findings.length === 0) {
+    await rmdir(paths.home).catch(() => undefined);
     if (flags.json) return term.json({ removed: [], left: [] });
     return term.out('nothing of comet-cc is here');
   }

@@ -45,7 +45,10 @@ function linuxStore({ exists, findTool }: MachineFacts): TrustStore | null {
     ['arch', '/etc/ca-certificates/trust-source/anchors', '/usr/bin/trust'] as const,
     ['debian', '/etc/ca-certificates.conf', '/usr/sbin/update-ca-certificates'] as const,
   ].find(([, folder, tool]) => has(folder, tool));
-  return stores === undefined ? null : createAnchorTrust(stores[0], { sysroot: '/' });
+  if (stores === undefined) return null;
+  const [id, , tool] = stores;
+  // PATH lacks sbin for users of Debian, and for root after a plain su.
+  return createAnchorTrust(id, { sysroot: '/', program: findTool(path.basename(tool)) ?? tool });
 }
 
 function findInPath(name: string, searchPath: string): string | null {

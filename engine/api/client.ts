@@ -75,7 +75,9 @@ export function getEngine(paths: HomePaths): EngineClient {
 export async function sessionId(client: EngineClient, prefix: string | undefined): Promise<string> {
   const ids = (await client.call('sessions/list', {})).map((session) => session.session_id);
   if (prefix === undefined) {
-    if (ids[0] !== undefined) return ids[0];
+    // Notes and documents are no conversation.
+    const newest = ids.find((id) => !id.startsWith('doc-')) ?? ids[0];
+    if (newest !== undefined) return newest;
     throw new CometError('not_found', 'there is no session yet; start one with: comet-cc run claude');
   }
   const matches = ids.includes(prefix) ? [prefix] : ids.filter((id) => id.startsWith(prefix));

@@ -144,6 +144,28 @@ describe('with a daemon', () => {
     if (isBad) expect([0, 1]).toContain((await home.run(words(command))).code);
     else await expectCode(command, 0);
   });
+
+  it.each(['savings', 'explain --list', 'memory about'])('%s starts it again', async (command) => {
+    await expectCode('stop --now', 0);
+    await expectCode(command, 0);
+  });
+});
+
+it('says what to do in a folder that was removed', () => {
+  const script = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" "$1" todo';
+  const { status, stderr } = spawnSync('sh', ['-c', script, process.execPath, CLI], {
+    env: home.env,
+    cwd: home.user,
+    encoding: 'utf8',
+  });
+  expect({ status, stderr }).toEqual({ status: 1, stderr: expect.stringMatching(/^comet-cc: .* was removed; .*\n$/) });
+});
+
+it('uninstall removes a home that nothing is left in', async () => {
+  const env = { COMET_CC_HOME: path.join(home.user, 'empty') };
+  for (const command of ['hooks install', 'hooks uninstall', 'uninstall --yes'])
+    expect(await home.run(words(command), { env })).toMatchObject({ code: 0 });
+  expect(existsSync(env.COMET_CC_HOME)).toBe(false);
 });
 
 it.skipIf(!existsSync('/dev/full')).each(['--help', 'config --all', 'config --json'])(

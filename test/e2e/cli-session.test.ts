@@ -131,3 +131,10 @@ it('the first session of an engine is summarized when its command ends right aft
   const summary = await engine.call('sessions/finish', { projectDir: short.cwd, sinceMs }, { timeoutMs: 30_000 });
   expect(summary).toMatchObject({ session_id: short.sessionId, kept: 1 });
 });
+
+it('the newest session is a conversation, though a note is newer', async () => {
+  const newest = async () => (await home.json(['session', 'show', '--json'])) as { session_id: string };
+  const before = await newest();
+  await home.json(['todo', 'add', 'renew the key of Tobias', '--json']);
+  expect((await newest()).session_id).toBe(before.session_id);
+});

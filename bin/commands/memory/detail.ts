@@ -5,7 +5,6 @@ import {
   type Depth,
   type EngineClient,
   factText,
-  getEngine,
   messageLines,
   nodeLines,
   type Paint,
@@ -204,7 +203,7 @@ export function whyLines(reason: NodeReason, paint: Paint, nowMs: number): strin
     }
     const because = tools.length === 0 ? '' : ` (${tools.map(oneLine).join(', ')})`;
     lines.push(`- said ${ago(Date.parse(at), nowMs)}, trusted as from ${SPEAKERS[origin]}${because}`);
-    lines.push(paint('dim', `  "${truncate(oneLine(prompt), PROMPT_WIDTH)}"`));
+    if (prompt !== '') lines.push(paint('dim', `  "${truncate(oneLine(prompt), PROMPT_WIDTH)}"`));
   }
   for (const { polarity, origin, ...fact } of reason.facts) {
     const denied = polarity === 'negative' ? ' (denied)' : '';
@@ -225,7 +224,7 @@ export function registerMemoryRestore(memory: Command, context: Context): void {
   addCommand(memory, 'restore', description, 'comet-cc memory restore 5f3a --json > session.json')
     .argument('<session>', 'unambiguous prefix of its id')
     .jsonAction('array', async (session: string, flags: CommandFlags) => {
-      const client = getEngine(context.paths);
+      const client = readingEngine(context);
       const messages = await client.call('sessions/restore', { sessionId: await sessionId(client, session) });
       const { paint, json, page } = context.term;
       if (flags.json) return json(messages);

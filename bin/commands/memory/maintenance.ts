@@ -32,7 +32,7 @@ export function registerMemoryRollback(memory: Command, context: Context): void 
   )
     .argument('[snapshot]', 'unambiguous prefix of its id')
     .jsonAction('document', async (snapshot: string | undefined, flags: CommandFlags) => {
-      const client = getEngine(context.paths);
+      const client = readingEngine(context);
       const { term } = context;
       if (snapshot === undefined) {
         const snapshots = await client.call('snapshots/list', {});

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { checkLines, countLine } from '../../../bin/commands/doctor.ts';
 import { explained, headline } from '../../../bin/commands/explain.ts';
 import { inOrder, logLine } from '../../../bin/commands/log.ts';
-import { showLines } from '../../../bin/commands/memory/detail.ts';
+import { showLines, whyLines } from '../../../bin/commands/memory/detail.ts';
 import { listLines, parseFilter } from '../../../bin/commands/memory/list.ts';
 import { aboutLines } from '../../../bin/commands/memory/overview.ts';
 import { hitJson, hitLines, searchLines } from '../../../bin/commands/memory/search.ts';
@@ -655,4 +655,14 @@ describe('createTerm', () => {
     const unsized = createTerm({ ...terminal, columns: 0, rows: 0 }, pipe, {});
     expect(unsized.width).toBe(80);
   });
+});
+
+it('why quotes no prompt of a document, which has none', () => {
+  const turn = { turn_id: 't', at: '2026-03-01T11:00:00.000Z', origin: 'tool', prompt: '', tools: [] } as const;
+  const reason = {
+    ...{ node_id: 'mem_20260301_110000_abcdef', session_id: 'doc-1', summary: 'The port is 5433', origin: 'tool' },
+    ...{ written_by: 'document', compaction_reason: 'external', turns: [turn], facts: [], replaced: [] },
+    ...{ replaces: [], aliases: [] },
+  } as unknown as Parameters<typeof whyLines>[0];
+  expect(whyLines(reason, (_, text) => text, Date.parse(turn.at)).join('\n')).not.toContain('""');
 });

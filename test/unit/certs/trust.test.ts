@@ -46,6 +46,11 @@ describe('which stores a machine has', () => {
   ])('%s', (_, ids, facts) => {
     expect(trustStores(facts).map(({ id }) => id)).toEqual(ids);
   });
+
+  it('runs a program of sbin, which is not in the PATH of every shell', async () => {
+    const [store] = trustStores({ ...machine('linux', ...debian), findTool: () => null });
+    expect((await store?.describe(rootFile))?.commands.at(-1)).toContain('/usr/sbin/update-ca-certificates');
+  });
 });
 
 describe('the System keychain of macOS', () => {

@@ -10,6 +10,7 @@ it.each([
   ['a read-only disk', refusal('EROFS', "EROFS: read-only file system, open '/x'")],
   ["somebody else's folder", refusal('EACCES', "EACCES: permission denied, mkdir '/x'")],
   ['a folder that cannot be made', Object.assign(refusal('ENOENT', 'ENOENT: mkdir'), { syscall: 'mkdir' })],
+  ['no folder for temporary files', Object.assign(refusal('ENOENT', 'ENOENT: mkdtemp'), { syscall: 'mkdtemp' })],
 ])('%s is no unexpected error', (_, error) => {
   expect(getMessage(error)).toBe(`${error.message}; check space and permissions`);
 });

@@ -1,7 +1,7 @@
 import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { getPlatform, homePaths, isDirectoryName, isPipe, resolveDirectory } from '../../../common/paths.ts';
+import { getHome, getPlatform, homePaths, isDirectoryName, isPipe, resolveDirectory } from '../../../common/paths.ts';
 
 const [linux, darwin, windows] = (['linux', 'darwin', 'win32'] as const).map(getPlatform) as [
   ReturnType<typeof getPlatform>,
@@ -41,6 +41,7 @@ describe('where systems differ', () => {
 
 describe('the name of a directory', () => {
   it('is resolved from the home, from here, or left to the system that it is of', () => {
+    expect(getHome({ COMET_CC_HOME: '~/memory' })).toBe(path.join(os.homedir(), 'memory'));
     expect(resolveDirectory('~')).toBe(os.homedir());
     expect(resolveDirectory('~/code/shop')).toBe(path.join(os.homedir(), 'code', 'shop'));
     expect(resolveDirectory('~work')).toBe(path.resolve('~work'));
