@@ -61,7 +61,9 @@ const apiKey = {
   keyEnv: text('').describe(
     'environment variable that holds the API key; empty: OPENAI_API_KEY for api.openai.com, else none',
   ),
-  keyCommand: text('').describe('shell command that prints the API key; takes precedence over keyEnv'),
+  keyCommand: text('').describe(
+    'shell command that prints the API key, run in your home directory; takes precedence over keyEnv',
+  ),
 };
 
 /** The one schema: defaults, types, help, `comet-cc config` and `docs/CONFIG.md` come from it. */

@@ -213,12 +213,12 @@ async function warmUp(memory: Memory, log: Log): Promise<void> {
 }
 
 async function getReranker(
-  { env, config, paths, redactor }: OpenMemoryOptions,
+  { env, config, redactor }: OpenMemoryOptions,
   watched: ReturnType<typeof createHealth>['watched'],
 ): Promise<{ readonly reranker?: Reranker }> {
   if (config.rerank.mode === 'off') return {};
   const { createEndpointReranker } = await import('./recall/endpoint-reranker.ts');
-  const reranker = createEndpointReranker({ ...config.rerank, env, cwd: paths.home, redact: redactor.text });
+  const reranker = createEndpointReranker({ ...config.rerank, env, redact: redactor.text });
   return { reranker: watched(reranker, 'reranker', ['score']) };
 }
 

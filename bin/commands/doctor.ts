@@ -95,7 +95,7 @@ async function allChecks(context: Context): Promise<Check[]> {
     config.llm === 'claude'
       ? await outside.checkClaude(config.claudeBin, env)
       : good('claude', `not used as the model (llm is ${config.llm})`),
-    await checkEmbedder(config, paths, env),
+    await checkEmbedder(config, env),
     ...(config.llm === 'openai' ? [await checkEndpoint(config.openai, env)] : []),
   ];
 }

@@ -1,6 +1,5 @@
 import type { Config } from '../../common/config.ts';
 import { getMessage } from '../../common/errors.ts';
-import type { HomePaths } from '../../common/paths.ts';
 import { probeDimensions } from '../../memory/embeddings/index.ts';
 import { bad, type Check, good } from './index.ts';
 
@@ -9,11 +8,10 @@ const ANSWER_MS = 10_000;
 /** An endpoint is asked for one vector of one word. */
 export async function checkEmbedder(
   { embedder, embedding }: Pick<Config, 'embedder' | 'embedding'>,
-  paths: HomePaths,
   env: NodeJS.ProcessEnv,
 ): Promise<Check> {
   if (embedder !== 'endpoint') return good('embedder', embedder);
-  const options = { ...embedding, timeoutMs: ANSWER_MS, env, cwd: paths.home, redact: (text: string) => text };
+  const options = { ...embedding, timeoutMs: ANSWER_MS, env, redact: (text: string) => text };
   try {
     const dimensions = await probeDimensions(options);
     return good('embedder', `${embedding.model} at ${new URL(embedding.baseUrl).host}, ${dimensions} numbers`);

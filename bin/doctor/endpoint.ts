@@ -1,4 +1,3 @@
-import os from 'node:os';
 import { z } from 'zod';
 import type { Config } from '../../common/config.ts';
 import { parseJson, trimEnd } from '../../common/text.ts';
@@ -12,7 +11,7 @@ const NO_KEY = 'set openai.keyEnv or openai.keyCommand; the daemon must be start
 
 /** Whether the endpoint of `llm: openai` has a key, answers, and knows the models. Asks only for its list: no tokens. */
 export async function checkEndpoint(openai: Config['openai'], env: NodeJS.ProcessEnv): Promise<Check> {
-  const key = createEndpointKey({ ...openai, env, cwd: os.homedir() });
+  const key = createEndpointKey({ ...openai, env });
   const signal = new AbortController().signal;
   const keyResult = await key.read(signal);
   if (keyResult.kind === 'missing') return bad('endpoint', keyResult.detail, NO_KEY);

@@ -57,7 +57,7 @@ export function getEmbedder(id: string, wrap: (embedder: Embedder) => Embedder):
 
 async function openEndpoint({ env, config, paths, redactor, log }: EmbedderParts): Promise<Embedder> {
   const { createEndpointEmbedder, endpointName, probeDimensions } = await import('./endpoint-embedder.ts');
-  const options = { ...config.embedding, env, cwd: paths.home, redact: redactor.text };
+  const options = { ...config.embedding, env, redact: redactor.text };
   const name = endpointName(options);
   const file = path.join(paths.modelsDir, 'endpoint.json');
   try {

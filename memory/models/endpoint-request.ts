@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { runChild } from '../../common/run-process.ts';
 import { parseJson } from '../../common/text.ts';
 
@@ -121,7 +124,6 @@ export interface EndpointKeyOptions {
   readonly keyCommand: string;
   /** The environment that the daemon was started with. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly cwd: string;
 }
 
 export type FoundKey =
@@ -162,10 +164,12 @@ function fromVariable(name: string, env: EndpointKeyOptions['env']): FoundKey {
   return KEY.test(key) ? { kind: 'key', key } : missing(`the variable ${name} holds no key`);
 }
 
-async function runKeyCommand({ keyCommand, env, cwd }: EndpointKeyOptions, signal: AbortSignal): Promise<FoundKey> {
+async function runKeyCommand({ keyCommand, env }: EndpointKeyOptions, signal: AbortSignal): Promise<FoundKey> {
   const isWindows = process.platform === 'win32';
   const file = isWindows ? (env['ComSpec'] ?? 'cmd.exe') : '/bin/sh';
   const args = isWindows ? ['/d', '/s', '/c', keyCommand] : ['-c', keyCommand];
+  // The same for the daemon and for doctor.
+  const cwd = existsSync(os.homedir()) ? os.homedir() : path.sep;
   const limits = { timeoutMs: COMMAND_MS, graceMs: 1_000, maxChars: COMMAND_CHARS };
   const end = await runChild({ file, args, input: '', env, cwd, ...limits }, signal);
   // The output may contain the key, so no error repeats it.

@@ -218,7 +218,7 @@ describe.skipIf(claude === null)(`import with the model${claude === null ? `: ${
         (await rig.nodes()).map((node) => [writtenBy(node), node.turns.length] as const).toSorted();
       // Two batches, the newest first: what a call is reckoned to take fits once.
       const first = await importing('4000');
-      expect(first).toContain('1 batch written by the model; 1 written without a model (budget or limits)');
+      expect(first).toContain('1 batch written by the model; 1 written without a model (budget, limits or an error)');
       const local = (await writers()).filter(([by]) => by === 'local');
       expect(local.reduce((sum, [, turns]) => sum + turns, 0)).toBe(4);
       const second = await importing('200000');

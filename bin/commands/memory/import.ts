@@ -153,7 +153,7 @@ export function claudeLines(report: ClaudeReport): string[] {
   if (report.dry_run) {
     out.push(`cost: none without a model; about ${counted(model.tokens, 'token')} of your limits with --llm claude`);
   } else if (model.batches + model.left > 0) {
-    const left = model.left === 0 ? '' : `; ${count(model.left)} written without a model (budget or limits)`;
+    const left = model.left === 0 ? '' : `; ${count(model.left)} written without a model (budget, limits or an error)`;
     out.push(`${counted(model.batches, 'batch', 'batches')} written by the model${left}`);
   }
   const { side: subagents, summary: summaries, broken: damaged, other } = lines;

@@ -33,7 +33,7 @@ async function serve(answer: Answer = openAiAnswer): Promise<ChatServer> {
 }
 
 function optionsFor(baseUrl: string, more: Partial<ModelEndpointOptions> = {}): ModelEndpointOptions {
-  const base = { baseUrl, keyEnv: '', keyCommand: '', env: {}, cwd: '/', model: 'm', timeoutMs: 60_000 };
+  const base = { baseUrl, keyEnv: '', keyCommand: '', env: {}, model: 'm', timeoutMs: 60_000 };
   return { ...base, redact: (text) => text.replaceAll('hunter2', '[redacted]'), ...more };
 }
 

@@ -1,7 +1,9 @@
+import { realpathSync } from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import { Agent, type buildConnector, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import { afterEach, describe, expect, test } from 'vitest';
+import { checkEndpoint } from '../../../../bin/doctor/endpoint.ts';
 import { Config, loadConfig } from '../../../../common/config.ts';
 import { createLog, silentLog } from '../../../../common/log.ts';
 import { homePaths } from '../../../../common/paths.ts';
@@ -58,7 +60,6 @@ function modelAt(baseUrl: string, options: Partial<OpenAiEndpointOptions> = {}) 
     keyEnv: 'OWN_KEY',
     keyCommand: '',
     env: { OWN_KEY: KEY, PATH: process.env['PATH'] },
-    cwd: os.tmpdir(),
     models,
     contextTokens: 128_000,
     redact: (text) => text,
@@ -249,6 +250,14 @@ describe('the key of an endpoint', () => {
     expect(first).toMatch(/^Bearer printed-\d+$/);
     expect(second).toBe(first);
     expect(third).not.toBe(first);
+  });
+
+  test('comes from a command that runs in the home of the user, as that of doctor does', async () => {
+    const server = await serve(answers);
+    await modelAt(server.baseUrl, { keyCommand: 'pwd -P' }).detectTopicShift(sensing, calm);
+    await checkEndpoint(Config.parse({ openai: { baseUrl: server.baseUrl, keyCommand: 'pwd -P' } }).openai, {});
+    const keys = server.requests.map(({ authorization }) => authorization);
+    expect(keys).toEqual([1, 2].map(() => `Bearer ${realpathSync(os.homedir())}`));
   });
 
   test.each([
