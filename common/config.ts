@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { CometError, type ErrorCode } from './errors.ts';
 import { writePrivateFile } from './files.ts';
-import { getHome, homePaths } from './paths.ts';
+import { getHome, homePaths, resolveDirectory } from './paths.ts';
 import { SCOPES } from './policy.ts';
 import { isRecord, jsonOf, parseJson, unquoted } from './text.ts';
 import { PRESETS as COMPACTION_PRESETS, ORIGINS } from './turn.ts';
@@ -480,7 +480,7 @@ export async function writeSetting(
   const { configFile } = homePaths(getHome(env));
   const key = findKey(name);
   const tree = readTree(configFile);
-  const value = typeof key.fallback === 'number' ? toNumber(text) : text;
+  const value = toValue(key, text);
   const source = `config.json with ${key.key}=${text}`;
   const alone: Tree = {};
   setAt(alone, key.key, value);
@@ -491,8 +491,11 @@ export async function writeSetting(
 }
 
 /** What is no number stays as it is, so that it is named. */
-function toNumber(text: string): number | string {
-  return text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text);
+function toValue({ key, fallback }: Pick<ConfigKey, 'key' | 'fallback'>, text: string): number | string {
+  // The daemon runs in another folder than the shell.
+  if ((key === 'upstreamCa' && text !== '') || (key === 'claudeBin' && /[\\/]/.test(text)))
+    return resolveDirectory(text);
+  return typeof fallback !== 'number' || text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text);
 }
 
 /** @throws CometError `usage` */
@@ -528,7 +531,7 @@ function environmentTree(env: NodeJS.ProcessEnv): Tree {
   for (const { key, old, variable, fallback } of [...renamed, ...own]) {
     const text = env[variable];
     if (text === undefined || text === '') continue;
-    setAt(tree, key, typeof fallback === 'number' ? scaled(old, toNumber(text)) : text);
+    setAt(tree, key, scaled(old, toValue({ key, fallback }, text)));
   }
   return tree;
 }

@@ -77,6 +77,7 @@ export async function prepareDaemon(context: Context, flags: Partial<Config>): P
       COMET_CC_HOLD_MS: String(config.holdMs),
       COMET_CC_UPSTREAM: config.upstream,
       COMET_CC_UPSTREAM_CA: config.upstreamCa,
+      ...(env['COMET_CC_CLAUDE_BIN'] ? { COMET_CC_CLAUDE_BIN: config.claudeBin } : {}),
       COMET_CC_UPSTREAM_PROXY: url === '' ? STRAIGHT : url,
     },
   };

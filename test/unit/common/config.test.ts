@@ -48,6 +48,16 @@ describe('writing a setting', () => {
     await expect(stat(file)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
+  it('names a file by its whole path, since the daemon runs in another folder', async () => {
+    await writeSetting(env(), 'upstreamCa', '~/corp.pem');
+    await writeSetting(env(), 'claudeBin', 'claude');
+    const saved = { upstreamCa: path.join(os.homedir(), 'corp.pem'), claudeBin: 'claude' };
+    expect(loadConfig(env()).config).toMatchObject(saved);
+    const given = { COMET_CC_UPSTREAM_CA: 'corp.pem', COMET_CC_CLAUDE_BIN: './bin/claude' };
+    const whole = { upstreamCa: path.resolve('corp.pem'), claudeBin: path.resolve('bin/claude') };
+    expect(loadConfig({ ...env(), ...given }).config).toMatchObject(whole);
+  });
+
   it('creates a missing home', async () => {
     await rm(home, { recursive: true });
     await writeSetting(env(), 'port', '9001');
