@@ -50,7 +50,7 @@ const CONNECTORS: readonly { readonly how: How; readonly pattern: RegExp }[] = [
     ),
   },
   { how: 'cell', pattern: sticky(String.raw`${TAIL},()`) },
-  { how: 'spaced', pattern: sticky(String.raw`${TAIL}\s{1,4}(\\?["']?)`) },
+  { how: 'spaced', pattern: sticky(String.raw`${TAIL}[ \t]{1,4}(\\?["']?)`) },
   {
     how: 'said',
     pattern: sticky(
@@ -137,8 +137,9 @@ function readValueAfter(searched: Searched, from: number, kind: Kind, name: stri
     const value = quote === '' ? bareAt(searched, start, how) : findQuote(searched, start, quote);
     const isFlag = how === 'spaced' && /^-{1,2}[\w-]{0,40}$/.test(name);
     const context = isFlag ? 'setting' : quote === '' ? how : 'quoted';
-    const isPaired = kind === 'password' && value !== null && isOfUser(searched, from - name.length, start, value);
-    if (value === null || (/\s/.test(value) && !isPaired) || !isSecret(value, kind, context, name, isPaired)) continue;
+    if (value === null) continue;
+    const isWord = isAnyWord(searched, { kind, how, tail: match[1] ?? '', nameAt: from - name.length, start, value });
+    if ((/\s/.test(value) && !isWord) || !isSecret(value, kind, context, name, isWord)) continue;
     const end = value.length < LONGEST_BARE ? start + value.length : bareEnd(start + value.length);
     return { start, end, type: kind === 'password' ? 'password' : 'secret' };
   }
@@ -152,15 +153,48 @@ const NO_PASSWORD = new RegExp(
   'i',
 );
 
-/** Whether a word is a password: the name of a user or a server is set right before, or `NAME_PASSWORD="…"`. */
-function isOfUser({ text }: Searched, nameAt: number, start: number, value: string): boolean {
-  const [name, next] = [text.slice(nameAt, start), text.charAt(start + value.length)];
+/** `NAME=`, `NAME: ` of YAML, `"NAME": ` of JSON, `$env:NAME = ` of PowerShell; not the name of an error or a message. */
+const ENVIRONMENT =
+  /^(?!(?:ERR(?:OR)?|INVALID|WRONG|MISSING|NO|BAD|FORGOT|RESET|CONFIRM|CHANGE|ENTER)_)(?:[A-Z][A-Z\d_]*=\\?["']?|[A-Z\d]{1,32}_[A-Z\d_]{1,32}(?:: {0,2}|\\?": {0,2}\\?")|\$env:[A-Z\d_]+ = ["']?)$/;
+const ENVIRONMENT_TAIL = /^(?:_?(?:KEY|BASE|PROD|DEV|TEST|STAGING|ROOT|ADMIN|USER|APP|DB|\d{1,2})){0,3}$/;
+
+/**
+ * Whether any word there is the secret: in the environment of a process, in `password=…` that stands alone, said in
+ * quotes, or right after the name of a user or a server.
+ */
+function isAnyWord(
+  { text }: Searched,
+  at: {
+    readonly kind: Kind;
+    readonly how: How;
+    /** What follows the word in its name. */
+    readonly tail: string;
+    readonly nameAt: number;
+    readonly start: number;
+    readonly value: string;
+  },
+): boolean {
+  const { kind, how, tail, nameAt, start, value } = at;
+  const [name, before] = [text.slice(nameAt, start), text.slice(Math.max(0, nameAt - 160), nameAt)];
+  const next = text.charAt(start + value.length);
   if (/^psk/i.test(name)) return value.length >= 8;
-  if (/^[A-Z\d_]+=\\?["']$/.test(name)) return /^\w/.test(value) && !NO_PASSWORD.test(value);
-  const before = text.slice(Math.max(0, nameAt - 160), nameAt);
+  if (kind === 'generic' || NO_PASSWORD.test(value)) return false;
+  const isLine = /^\s?$/.test(next);
+  if (ENVIRONMENT.test(`${/\$env:$/.exec(before)?.[0] ?? ''}${name}`) && ENVIRONMENT_TAIL.test(tail))
+    return (
+      /^\w/.test(value) &&
+      !(name.includes(': ') && /^[A-Z]/.test(value)) &&
+      (isLine || /["'\\]$/.test(name) || (how === 'variable' && /[;&|"'\\]/.test(next)))
+    );
+  if (kind !== 'password') return false;
+  if (how === 'element' && tail === '') return true;
+  if (how === 'said' && /[a-zèéä] {1,4}\\?["']$/.test(name)) return true;
   const user = USER.exec(before)?.[1];
+  if (user === value) return false;
+  const isAlone = isLine && /(?:^|\s)$/.test(before) && /^[a-z]+$/i.test(value);
+  if (isAlone && tail === '' && /^[\w.-]+=$/.test(name)) return true;
   const isCode = /[,()]/.test(next) && [before, name].some((part) => /\s["']?$/.test(part));
-  return user !== undefined && user !== value && !NO_PASSWORD.test(value) && !isCode;
+  return user !== undefined && !isCode;
 }
 
 function findQuote(searched: Searched, start: number, quote: string): string | null {
@@ -194,12 +228,13 @@ const CODE = /^(?:[a-z_$][\w$]*\.)+[a-z_$][\w$]*$|^(?:\.{0,2}\/|~|[a-z][\w+.-]{1
 /** Of GitHub Actions: words and a digest. */
 const CACHE_KEY = /^(?:[\w.]{1,24}[-|]){2,12}[\dA-Fa-f]{8,64}$/;
 
-function isSecret(value: string, kind: Kind, how: How, name = '', isPaired = false): boolean {
+function isSecret(value: string, kind: Kind, how: How, name = '', isWord = false): boolean {
   const text = value.slice(0, 100);
   if (text.length < (kind === 'password' ? 6 : 8) || isPlaceholder(text) || CODE.test(text)) return false;
   if (kind === 'secret' && /cred\w{0,9}$/i.test(name) && /^[\w.@-]{1,64}:[^\s:/\d]*\d[^\s:/]*$/.test(text)) return true;
   const hasDigit = /\d/.test(text);
-  if (kind === 'password') return isPassword(text, how, name, isPaired);
+  if (isWord) return true;
+  if (kind === 'password') return isPassword(text, how, name);
   if (!/[A-Za-z]/.test(text)) return false;
   if (kind === 'generic') return text.length >= 16 && hasDigit && randomness(text) >= 0.5 && !CACHE_KEY.test(text);
   if (text.length >= 16 && isBasicPair(text)) return true;
@@ -210,15 +245,16 @@ function isSecret(value: string, kind: Kind, how: How, name = '', isPaired = fal
   return text.length >= least && hasDigit && randomness(text) >= enough;
 }
 
-function isPassword(text: string, how: How, name: string, isPaired: boolean): boolean {
+function isPassword(text: string, how: How, name: string): boolean {
   const hasDigit = /\d/.test(text);
   const hasLetter = /[A-Za-z]/.test(text);
   const hasSign = /[!@#$%^&*+=?~]/.test(text);
-  if (isPaired || (how !== 'spaced' && isRandomWord(text))) return true;
+  if (how !== 'spaced' && isRandomWord(text)) return true;
   if (how === 'quoted' || how === 'element') return hasLetter && (hasDigit || (hasSign && text.length >= 8));
   if (how === 'setting') return hasDigit && hasLetter;
   if (how === 'variable')
     return (hasLetter && hasDigit) || (/^[A-Z][A-Z_0-9]*$/.test(name) && text.length >= 10 && !/[.]/.test(text));
   const isMixed = /[a-z]/.test(text) && /[A-Z]/.test(text);
-  return text.length >= 8 && hasDigit && hasLetter && (isMixed || hasSign || randomness(text) >= 0.5);
+  const isSaid = how === 'said' && /^[a-z]{4,}\d{1,4}$/.test(text);
+  return text.length >= 8 && hasDigit && hasLetter && (isMixed || hasSign || isSaid || randomness(text) >= 0.5);
 }

@@ -49,11 +49,6 @@ const QUOTE = String.raw`\\?["']?`;
 const COMMANDS: readonly RegExp[] = [
   // curl -u name:…, curl -uname:…
   new RegExp(String.raw`\s-(?:u[ =]?|-user[ =]|-proxy-user[ =])${QUOTE}[\w.@%+-]{1,64}:${VALUE}`, 'g'),
-  // echo … | sudo -S, | docker login --password-stdin, | chpasswd
-  /(?:echo|printf)\s(?:-\w\s)?\\?["']?([^\s"'`\\<>[\]{}(),;|&]{6,99})(?=\\?["']?\s?(?:\|[^\n|]{0,99}(?:sudo -S|-stdin|chpasswd|secrets create|wg pub)|>\s?[\w./-]{0,40}(?:pass|secret|token|\.key)))/g,
-  // name:…@tcp(host), host:5432:database:name:… of .pgpass
-  /:([^\s"'`<>@:/[\]]{6,200})(?=@(?:tcp|unix)\()/g,
-  /:(?:54\d\d|6432|\*):[^\s:]{1,64}:[^\s:]{1,64}:([^\s"'`\\:]{6,})/g,
   // mysql -p…, 7z -p…
   new RegExp(String.raw`(?:sshpass|mysql\w{0,8}|mariadb|7za?)\s(?:[^\n]{0,100}?\s)?-p\s?${QUOTE}${VALUE}`, 'g'),
   // docker login -p …, redis-cli -a …, zip -P …, ssh-keygen -N …, ldapsearch -w …
@@ -63,14 +58,10 @@ const COMMANDS: readonly RegExp[] = [
   ),
   // machine … login … password …
   new RegExp(String.raw`login\s[^\n]{0,100}?\spassword\s{1,4}${QUOTE}${VALUE}`, 'g'),
-  // htpasswd -b file name …
-  new RegExp(String.raw`htpasswd\s{1,4}-\w{0,6}b\w{0,6}\s{1,4}\S{1,200}\s{1,4}\S{1,64}\s{1,4}${QUOTE}${VALUE}`, 'g'),
   // net use Z: share …, net user name … /add
   /net\suser?(?:\s{1,4}[^\s/]{1,99}){1,2}\s{1,4}([^\s"'\x60<>/]{6,64})(?=\s{1,4}\/)/gi,
   // smbclient -U name%…
   new RegExp(String.raw`\s-U\s{0,2}${QUOTE}[\w\\/.@-]{1,64}%${VALUE}`, 'g'),
-  // CREATE USER … IDENTIFIED BY '…'
-  new RegExp(String.raw`identified\s{1,4}(?:with\s{1,4}[\w'"]{1,40}\s{1,4})?by\s{1,4}\\?["']${VALUE}`, 'gi'),
   // ConvertTo-SecureString "…"
   new RegExp(
     String.raw`SecureString(?:\s{1,4}(?:--?(?:String|value)\s{1,4})?|${QUOTE},\s{0,12}${QUOTE}Value${QUOTE}:\s{0,4})${QUOTE}${VALUE}`,
@@ -80,26 +71,59 @@ const COMMANDS: readonly RegExp[] = [
   /(?:Credential|DirectoryEntry|WiFi\.begin|mysqli(?:_connect)?|PDO|DBI->connect|getConnection)\((?:\s{0,8}["'][^"'\n]{1,100}["']\s{0,4},){1,2}\s{0,8}["']([^"'\s]{6,})/g,
   // cookies.txt, a QR code of a network, a network of Windows
   new RegExp(
-    String.raw`(?:\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,100}\t|WIFI:[^\s]{0,99}?;P:|Key Content\s{1,20}: |<keyMaterial>|\/user:\S{1,64}\s)${VALUE}`,
+    String.raw`(?:\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,100}\t|WIFI:[^\s]{0,99}?;P:|Key Content\s{1,20}: |<keyMaterial>)${VALUE}`,
     'g',
   ),
-  // sqlplus name/…@host, kubectl create secret --from-literal=name=…, gh secret set NAME --body …
-  /(?:thin:|sqlplus\s)[\w.-]{1,64}\/([^@\s"'\\<>]{6,99})(?=@)/g,
+  // kubectl create secret --from-literal=name=…, gh secret set NAME --body …
   new RegExp(
     String.raw`(?:--from-literal[ =][\w.-]{1,64}=|secret set\s[\w -]{1,64}(?:--body|-b)[ =])${QUOTE}${VALUE}`,
     'g',
   ),
+  // echo … > ….key
+  /(?:echo|printf)\s(?:-\w\s)?\\?["']?([^\s"'`\\<>[\]{}(),;|&]{6,99})(?=\\?["']?\s?>\s?[\w./-]{0,40}(?:pass|secret|token|\.key))/g,
   // Terraform's state
   /random_password\\?"[^}]{0,400}?"result\\?":\s{0,2}\\?"([^"\s\\]{6,})/g,
 ];
 
-function findCommands(text: string): Steps<Span[]> {
-  return findMatches(COMMANDS, text, ({ 1: given = '' }, end) => {
+/** The same where whatever stands there is a password. */
+const CERTAIN_COMMANDS: readonly RegExp[] = [
+  // echo … | sudo -S, | docker login --password-stdin, | chpasswd
+  /(?:echo|printf)\s(?:-\w\s)?\\?["']?([^\s"'`\\<>[\]{}(),;|&]{6,99})(?=\\?["']?\s?\|[^\n|]{0,99}(?:sudo -S|-stdin|chpasswd|secrets create|wg pub))/g,
+  // name:…@tcp(host), host:5432:database:name:… of .pgpass
+  /:([^\s"'`<>@:/[\]]{6,200})(?=@(?:tcp|unix)\()/g,
+  /:(?:54\d\d|6432|\*):[^\s:]{1,64}:[^\s:]{1,64}:([^\s"'`\\:]{6,})/g,
+  // sshpass -p …, mysql -p… and 7z -p…, where a word after a space is a database
+  new RegExp(String.raw`(?:sshpass\s-p\s?|(?:mysql\w{0,8}|mariadb|7za?)\s(?:[^\n]{0,100}?\s)?-p)${QUOTE}${VALUE}`, 'g'),
+  // docker login -p …, redis-cli -a …, zip -P …, rclone obscure …, gpg --passphrase …, openssl -pass pass:…
+  new RegExp(
+    String.raw`(?:docker login\s[^\n]{0,99}?-p\s|redis-cli\s(?:[^\n]{0,100}?\s)?-a\s|zip\s(?:[^\n]{0,100}?\s)?-P\s|rclone obscure\s|--passphrase[ =]|-pass(?:in|out)?\spass:)\s{0,3}${QUOTE}${VALUE}`,
+    'g',
+  ),
+  // sqlplus name/…@host, wpa_passphrase network …, keytool -storepass …, the settings of Redis, of a Java program
+  /(?:thin:|sqlplus\s)[\w.-]{1,64}\/([^@\s"'\\<>]{6,99})(?=@)/g,
+  new RegExp(
+    String.raw`(?:wpa_passphrase\s\S{1,64}\s|nmcli\s[^\n]{1,99}\spassword\s|-(?:store|key)pass\s|-D[\w.]{1,64}[pP]assword=|\/user:\S{1,64}\s|^\s{0,8}(?:requirepass|masterauth)\s)${QUOTE}${VALUE}`,
+    'gm',
+  ),
+  // An app password of Google
+  /(?:PASS\w{0,8}=|[aA]pp[ -]?[pP]assword["']?\s?(?:[:=]|is)\s{0,3})["']?([a-z]{4}(?: [a-z]{4}){3})(?![\w ])/g,
+  // htpasswd -b file name …
+  new RegExp(String.raw`htpasswd\s{1,4}-\w{0,6}b\w{0,6}\s{1,4}\S{1,200}\s{1,4}\S{1,64}\s{1,4}${QUOTE}${VALUE}`, 'g'),
+  // CREATE USER … IDENTIFIED BY '…', ALTER ROLE … PASSWORD '…'
+  new RegExp(String.raw`identified\s{1,4}(?:with\s{1,4}[\w'"]{1,40}\s{1,4})?by\s{1,4}\\?["']${VALUE}`, 'gi'),
+  new RegExp(String.raw`(?:alter|create|set)\s{1,4}(?:user|role|password)\s[^\n;]{1,99}[\s=]\s{0,4}\\?'${VALUE}`, 'gi'),
+];
+
+function* findCommands(text: string): Steps<Span[]> {
+  const read = (isCertain: boolean) => (match: RegExpExecArray, end: number) => {
+    const given = match[1] ?? '';
     const [value, start] = [trimEnd(given, '.:!?'), end - given.length];
     const isMixed = /\d/.test(value) && /[A-Za-z]/.test(value) && !/^[./~]/.test(value);
-    const isSecret = (isMixed || isRandomWord(value)) && !isPlaceholder(value);
+    const isSecret = (isCertain || isMixed || isRandomWord(value)) && !isPlaceholder(value);
     return isSecret ? { start, end: start + value.length, type: 'password' } : null;
-  });
+  };
+  const certain = yield* findMatches(CERTAIN_COMMANDS, text, read(true));
+  return certain.concat(yield* findMatches(COMMANDS, text, read(false)));
 }
 
 const HOOK = /:\/\/[\w.-]{0,80}hook[\w.-]{0,80}\/|:\/\/[\w.-]{1,80}\/(?:[\w-]{1,20}\/){0,2}\w{0,8}hooks?\w{0,4}\//g;

@@ -119,6 +119,68 @@ describe('redaction of texts with secrets in forms of other rules', () => {
     expect(redact(text)).toBe(text);
   });
 
+  it.each([
+    'MAIL_PASSWORD=butterflies\nMAIL_HOST=mail.example.com',
+    '+SESSION_SECRET=butterflies-forever',
+    '      MYSQL_ROOT_PASSWORD: butterflies\n      MYSQL_DATABASE: shop',
+    '      - MYSQL_ROOT_PASSWORD=butterflies',
+    'docker run -e POSTGRES_PASSWORD=butterflies -p 5432:5432 postgres',
+    'fly secrets set JWT_SECRET=butterflies',
+    'ADMIN_TOKEN="let the butterflies in" npm start',
+    'Environment="DB_PASS=butterflies"',
+    '{"env":{"DB_PASSWORD":"butterflies"}}',
+    '$env:API_TOKEN = "butterflies"',
+    'RAILS_MASTER_KEY=butterflies-are-free',
+    'spring.datasource.password=butterflies',
+    'vault kv put secret/app password=butterflies',
+    '<password>butterflies</password>',
+    'my password is "butterflies over rome"',
+    'la contraseña es butterflies88',
+    'SMTP_PASS=butt erfl yies abcd',
+    'sshpass -p butterflies ssh host',
+    'mysql -u root -pbutterflies shop',
+    '7z a -pbutterflies x.7z',
+    'unzip -P butterflies x.zip',
+    'docker login -u bob -p butterflies registry.example.com',
+    'echo "butterflies" | docker login --password-stdin',
+    'redis-cli -a butterflies ping',
+    '    requirepass butterflies',
+    'htpasswd -b .htpasswd admin butterflies',
+    'gpg --batch --passphrase butterflies -c x',
+    'openssl enc -aes-256-cbc -pass pass:butterflies -in x',
+    'keytool -list -storepass butterflies -keystore x',
+    'java -Djavax.net.ssl.keyStorePassword=butterflies -jar x.jar',
+    'sqlplus scott/butterflies@db',
+    'db.example.com:5432:app:bob:butterflies',
+    "ALTER USER app WITH PASSWORD 'butterflies';",
+    "SET PASSWORD FOR root = 'butterflies'",
+    "CREATE USER 'app'@'%' IDENTIFIED BY 'butterflies';",
+  ])('finds the word that is the secret of %s', (text) => {
+    const once = redact(text);
+    expect(once).toContain('[REDACTED:');
+    expect(once).not.toMatch(/butterflies|erfl/);
+    expect(redact(once)).toBe(once);
+    expect(json(JSON.stringify({ text })).text).not.toMatch(/butterflies|erfl/);
+  });
+
+  it.each([
+    'const TOKEN_KEY = "auth_token"',
+    'TOKEN_STRATEGY=rotating-window',
+    'export PASSWORD=$DB_PASSWORD',
+    'SECRET_NAME=my-app-secret SECRET_MANAGER=gcloud-secrets',
+    'API_KEY: process.env.API_KEY',
+    'ACCESS_TOKEN: AccessToken',
+    'INVALID_TOKEN=401-unauthorized {"FORGOT_PASSWORD":"butterflies"}',
+    'login(user, password=default_value)',
+    'mysql -u root -p production',
+    "the user said that the password is 'optional'",
+    "passphrase: 'top secret',",
+    'password is stored in a vault, the token is refreshed hourly',
+    'so that all tests pass\n83d369e9 Merge branch main',
+    'git config core.excludesfile x && echo "ignored" > secret.globally-ignored',
+    'they must pass: also have been read',
+  ])('leaves %s', (text) => expect(redact(text)).toBe(text));
+
   it('finds a secret whose name is the member before it, and no other value', () => {
     const body = (name: string): string => JSON.stringify({ env: [{ name, value: 'Xk7pQ2zRm9v' }] });
     expect(json(body('DB_PASSWORD')).text).not.toContain('Xk7pQ2zRm9v');
