@@ -234,7 +234,8 @@ class RewritePipeline implements Rewriter {
     for (const unfinished of [...this.#unfinished.values()].filter(isOver)) {
       const { view, sessionId } = unfinished.context;
       this.#unfinished.delete(sessionId);
-      const isWithheld = policy.hasWithheld(sessionId, readMessageText(view, splitTurns(view).at(-1)?.start ?? 0));
+      const turn = splitTurns(view).at(-1);
+      const isWithheld = turn === undefined || policy.hasWithheld(sessionId, readTurnMark(view, turn));
       if (policy.of(view.system.workingDirectory).captures && !isWithheld)
         this.#capture(captureUnfinishedTurn(unfinished));
     }
@@ -510,7 +511,7 @@ class RewritePipeline implements Rewriter {
     const { policy } = this.#deps;
     if (kind !== 'main' || policy.of(view.system.workingDirectory).captures) return;
     const turn = splitTurns(view).at(-1);
-    if (turn !== undefined) policy.withhold(turn.key, sessionId, readMessageText(view, turn.start));
+    if (turn !== undefined) policy.withhold(turn.key, sessionId, readTurnMark(view, turn));
   }
 
   /** Null where the plan does not fit, or adds an error; one that the received request has as well is not its own. */
@@ -550,7 +551,7 @@ class RewritePipeline implements Rewriter {
     const { view, sessionId } = request;
     if (!policy.of(view.system.workingDirectory).captures) return;
     const context = { sessionId, atMs: input.resumedFromMs ?? clock.now() };
-    const isWithheld = ({ start }: TurnSpan): boolean => policy.hasWithheld(sessionId, readMessageText(view, start));
+    const isWithheld = (turn: TurnSpan): boolean => policy.hasWithheld(sessionId, readTurnMark(view, turn));
     const missing = turns.filter((turn) => !input.isDurable(turn) && !isWithheld(turn));
     const captured = captureTurns(view, missing, context);
     this.#capture(captured.map((turn) => ({ ...turn, atMs: times.get(turn.turnId) ?? turn.atMs })));
@@ -561,6 +562,13 @@ class RewritePipeline implements Rewriter {
     const turnIds = needed.map((turn) => turn.endHash);
     memory.prepareNodes(sessionId, turnIds);
   }
+}
+
+/** The first words that the user typed in a turn; where there are none, a hash. */
+function readTurnMark(view: ConversationView, { start, end }: TurnSpan): string {
+  const isTyped = (at: number): boolean => view.infos[at]?.role === 'user' && readMessageText(view, at) !== '';
+  const typed = view.infos.findIndex((_, at) => at >= start && at < end && isTyped(at));
+  return typed < 0 ? (view.infos[start]?.hash ?? '') : readMessageText(view, typed);
 }
 
 /**

@@ -59,6 +59,23 @@ describe('a pause in a running session', () => {
     expect(await rig.filesWith('eighty days')).not.toEqual([]);
   });
 
+  it('withholds no turn without typed words where the history comes back in another form', async () => {
+    const terminal = openTerminal(rig);
+    await terminal.say('The harbor opens at six.');
+    expect((await rig.home.run(['pause'])).code).toBe(0);
+    await terminal.say('My brother Ottokar must never be written down.');
+    expect((await rig.home.run(['resume'])).code).toBe(0);
+    const notice = '[SYSTEM NOTIFICATION - NOT USER INPUT]\nThe dredger ended with exit code 0.';
+    await terminal.say(`<system-reminder>\n${notice}\n</system-reminder>`);
+    await terminal.say('The harbor closes at nine.');
+    await rig.flush();
+    expect(await getTurns(terminal.sessionId)).toBe(3);
+    await terminal.twin('The harbor opens at seven.').say('And on Sundays?');
+    await rig.flush();
+    expect(await getTurns(terminal.sessionId)).toBe(7);
+    expect(await rig.filesWith('Ottokar')).toEqual([]);
+  });
+
   it('of one project leaves the others alone', async () => {
     const [one, other] = [openTerminal(rig, { cwd: rig.home.home }), openTerminal(rig)];
     expect((await rig.home.run(['pause', '--private', '--project', rig.home.home])).code).toBe(0);
