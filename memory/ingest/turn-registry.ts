@@ -137,7 +137,10 @@ export function createTurnRegistry() {
     const isSummarized = summarized.has(turn.before ?? '') || text.parts.some((each) => isContinuation(each.text));
     const isSummary = isSummarized && text.user === '';
     if (isSummary) summarized.add(turn.turnId);
-    const { names, lookups } = getIdentities(turn, text, forms.canonicalId, isSummarized);
+    const { before } = turn;
+    // Its other form cannot be recognized, such as that of a turn during a pause.
+    const places = [forms.canonicalId(before ?? ''), ...(!before || isRecorded(before) ? [] : ['a turn not kept'])];
+    const { names, lookups } = getIdentities(turn, text, places, isSummarized);
     const known = lookups.map((name) => firstTurns.get(name)).find((turnId) => turnId !== undefined);
     const first = known ?? matchImported(turn, text);
     if (first === undefined && !mayBeNew) return null;
@@ -207,7 +210,7 @@ function findTitle(prompt: string): string {
  * Digests that identify a turn, and those of them to look it up by. A newer client may word the first messages in another
  * way, which changes every later key; a summary may replace everything before the turn.
  */
-function getIdentities(turn: NewTurn, text: TurnText, canonicalId: (id: string) => string, isSummarized: boolean) {
+function getIdentities(turn: NewTurn, text: TurnText, places: readonly string[], isSummarized: boolean) {
   const { key, project, sessionId, before, part, imported } = turn;
   const words = hashWords(turn, text);
   // Of a slice V8 would keep the whole text.
@@ -216,8 +219,8 @@ function getIdentities(turn: NewTurn, text: TurnText, canonicalId: (id: string) 
   const exact = digest(`${key}\n${project}`);
   if (before === undefined || part !== undefined || imported !== undefined) return { names: [exact], lookups: [exact] };
   const kept = text.user === '' ? [] : [digest(`in ${sessionId}`)];
-  const placed = digest(`after ${sessionId} ${canonicalId(before)}`);
-  return { names: [exact, placed, ...kept], lookups: [exact, ...(isSummarized ? kept : [placed])] };
+  const placed = places.map((place) => digest(`after ${sessionId} ${place}`));
+  return { names: [exact, ...placed, ...kept], lookups: [exact, ...(isSummarized ? kept : placed)] };
 }
 
 /** Equal for the same prompt, answered with the same words and calls. */

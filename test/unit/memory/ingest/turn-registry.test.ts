@@ -82,6 +82,19 @@ test('a turn that comes back in another form keeps its first name, and is counte
   expect(book.session('one')).toBeUndefined();
 });
 
+test('a turn behind one that was not kept is the same in another form of the history, and so are those after it', () => {
+  const book = createTurnRegistry();
+  const said = (turnId: string, words: string, before: string): boolean =>
+    record(book, turnId, words, '/p', '', { key: `key of ${turnId}`, before, sessionId: 'one' });
+  expect([said('a', 'start', ''), said('b', 'go on', 'paused'), said('c', 'stop', 'b')]).toEqual([true, true, true]);
+  expect([said('d', 'start', ''), said('e', 'go on', 'paused too'), said('f', 'stop', 'e')]).toEqual([
+    false,
+    false,
+    false,
+  ]);
+  expect(book.canonicalId('f')).toBe('c');
+});
+
 test('a conversation whose first words a newer client says in another way is the same one, turn by turn', () => {
   const book = createTurnRegistry();
   const said = (turnId: string, words: string, before: string): boolean =>
