@@ -162,6 +162,9 @@ const OF_OPTION =
 const INLINE = /(?:^|\s)\(?([a-h1-9])\)\s/i;
 
 const COMMAND = /^\/[\w:-]{1,60}(?:\s|$)/;
+/** Commands that Claude Code runs itself, in front of the prompt that was typed after them. */
+const CLIENT_COMMANDS =
+  /^(?:\/(?:add-dir|clear|color|compact|config|context|effort|export|fast|mcp|model|output-style|permissions|plugin|rename|usage)\b[^\n]{0,200}\n\s{1,9}){1,9}(?=\S)/;
 const NOTIFICATION =
   /^\W{0,3}(?:\[?heartbeat|(?:ping|pong|keep-?alive|tick|noop|beep)(?:\W{1,3}\w{1,40}){0,2}\W{0,9}$|no response requested|request interrupted|api error\b|this is a scheduled|periodic check-in|\[?(?:system|monitor|cron|webhook)(?: event| notification)?\]?:)/i;
 const HEARTBEAT = /\bheartbeat[_ ]?ok\b/i;
@@ -195,7 +198,7 @@ export function readTurnState(turn: TurnText, before?: TurnText): TurnState {
 }
 
 function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
-  const typed = typedText(withoutImages(turn.user));
+  const typed = typedText(withoutImages(turn.user)).replace(CLIENT_COMMANDS, '');
   const stated = findStatements(typed);
   const noted = stated.filter(({ text }) => !isNoise(text, 'user'));
   const answer = readAnswer(turn);
