@@ -275,7 +275,7 @@ export function captureUnfinishedTurn({ context, answer, sinceMs }: UnfinishedTu
 const unfinishedId = (endHash: string): string => extendLineage(endHash, 'unfinished');
 
 /** Ids that the unfinished forms of this turn would have: one for each end that a request with it may have had. */
-function listUnfinishedIds(view: ConversationView, { start, end }: Pick<TurnSpan, 'start' | 'end'>): string[] {
+export function listUnfinishedIds(view: ConversationView, { start, end }: Pick<TurnSpan, 'start' | 'end'>): string[] {
   const { infos, lineage } = view;
   const isMerged = isMergedPrompt(infos, start);
   const own = lineage.slice(start, end).flatMap((hash, at) => {

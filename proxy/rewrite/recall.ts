@@ -13,6 +13,7 @@ import {
   toLine,
   usesSystemField,
 } from './build-plan.ts';
+import { listUnfinishedIds } from './capture.ts';
 import { type EpochPlan, locatePlan } from './plan.ts';
 import type { Line } from './render.ts';
 
@@ -250,7 +251,9 @@ function findVisibleTurns(view: ConversationView, step: PlanInput['step']): Set<
   const visible = turns.filter((turn) => turn.start >= from);
   const located = plan === null ? [] : (locatePlan(plan, view.lineage)?.rounds ?? []);
   const dropped = [...located, ...(step.kind === 'epoch' ? step.rounds : [])];
-  return new Set(visible.flatMap((turn) => [turn.endHash, ...findVisibleParts(view, turn, dropped)]));
+  // What was typed without getting an answer is in the newest message too.
+  const own = turns.slice(-1).flatMap((turn) => listUnfinishedIds(view, turn));
+  return new Set([...own, ...visible.flatMap((turn) => [turn.endHash, ...findVisibleParts(view, turn, dropped)])]);
 }
 
 function findVisibleParts(

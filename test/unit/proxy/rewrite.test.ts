@@ -544,6 +544,29 @@ describe('an unfinished turn', () => {
     await fc.assert(fc.asyncProperty(conversationPlans({ models: ['claude-opus-4-8'] }), run), { numRuns: 20 });
   });
 
+  it('is visible to a recall for what was typed after it in the same message', async () => {
+    const memory = createFakeMemory();
+    const visible: ReadonlySet<string>[] = [];
+    const { recall } = memory;
+    memory.recall = (request, signal) => {
+      visible.push(request.visibleTurns);
+      return recall(request, signal);
+    };
+    const rewriter = await rewriterOn(memory, [], config);
+    const ask = (...texts: string[]) => {
+      const content = texts.map((text) => ({ type: 'text', text }));
+      const messages = [{ role: 'user', content }];
+      const body = Buffer.from(JSON.stringify({ model: 'claude-opus-5-5', tools: [{}], system: [], messages }));
+      const request = { requestId: 'r', path: 'messages' as const, headers: {}, body, receivedAtMs: 0 };
+      return rewriter.rewrite(request, AbortSignal.timeout(5_000));
+    };
+    await ask('Where is the key?');
+    rewriter.captureUnfinished(() => true);
+    const [turnId] = memory.captured.keys();
+    await ask('Where is the key?\n', 'And the door?');
+    expect(visible.at(-1)).toContain(turnId);
+  });
+
   it('is not captured where capture is off, and not once it is answered', async () => {
     const memory = createFakeMemory();
     const off = { of: () => ({ captures: false, adds: false }), withhold: () => undefined, hasWithheld: () => true };
