@@ -53,9 +53,10 @@ export const operations = {
   ),
   statusline: operation(
     z.strictObject({ sessionId: id.optional(), projectDir: path.optional() }),
-    (services, { sessionId = '', projectDir }): StatuslineView => {
-      const { memory, tasks, policy, conversation } = services;
+    async (services, { sessionId = '', projectDir }): Promise<StatuslineView> => {
+      const { memory, tasks, policy, conversation, opened } = services;
       const { library } = memory;
+      await opened();
       return {
         mode: getMode(policy.of(projectDir ?? null)),
         nodes: library.list(projectDir === undefined ? {} : { projectDir }).length,

@@ -40,4 +40,10 @@ describe('statusline', () => {
     await home.run(['pause']);
     expect(await line(given)).toMatchObject({ code: 0, stdout: 'memory paused: 0 kept\n' });
   });
+
+  it('does not say that nothing is kept while the store is still opening', async () => {
+    Object.assign(home.env, { COMET_FAULT: 'store:hang', COMET_CC_HOOK_MS: '' });
+    await home.json(['start', '--json']);
+    expect(await line(given)).toMatchObject({ code: 0, stdout: 'memory: no answer, see comet-cc status\n' });
+  });
 });
