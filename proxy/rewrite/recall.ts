@@ -251,8 +251,8 @@ function findVisibleTurns(view: ConversationView, step: PlanInput['step']): Set<
   const visible = turns.filter((turn) => turn.start >= from);
   const located = plan === null ? [] : (locatePlan(plan, view.lineage)?.rounds ?? []);
   const dropped = [...located, ...(step.kind === 'epoch' ? step.rounds : [])];
-  // What was typed without getting an answer is in the newest message too.
-  const own = turns.slice(-1).flatMap((turn) => listUnfinishedIds(view, turn));
+  // Prompts without an answer are in the newest message too, or before it with one that Claude Code wrote.
+  const own = turns.slice(-2).flatMap((turn) => listUnfinishedIds(view, turn));
   return new Set([...own, ...visible.flatMap((turn) => [turn.endHash, ...findVisibleParts(view, turn, dropped)])]);
 }
 

@@ -544,7 +544,7 @@ describe('an unfinished turn', () => {
     await fc.assert(fc.asyncProperty(conversationPlans({ models: ['claude-opus-4-8'] }), run), { numRuns: 20 });
   });
 
-  it('is visible to a recall for what was typed after it in the same message', async () => {
+  it('is visible to a recall for what was typed after it, in the same message or behind an answer of the client', async () => {
     const memory = createFakeMemory();
     const visible: ReadonlySet<string>[] = [];
     const { recall } = memory;
@@ -553,17 +553,22 @@ describe('an unfinished turn', () => {
       return recall(request, signal);
     };
     const rewriter = await rewriterOn(memory, [], config);
-    const ask = (...texts: string[]) => {
-      const content = texts.map((text) => ({ type: 'text', text }));
-      const messages = [{ role: 'user', content }];
+    const say = (role: string, ...texts: string[]) => ({
+      role,
+      content: texts.map((text) => ({ type: 'text', text })),
+    });
+    const ask = (...messages: ReturnType<typeof say>[]) => {
       const body = Buffer.from(JSON.stringify({ model: 'claude-opus-5-5', tools: [{}], system: [], messages }));
       const request = { requestId: 'r', path: 'messages' as const, headers: {}, body, receivedAtMs: 0 };
       return rewriter.rewrite(request, AbortSignal.timeout(5_000));
     };
-    await ask('Where is the key?');
+    const first = say('user', 'Where is the key?');
+    await ask(first);
     rewriter.captureUnfinished(() => true);
     const [turnId] = memory.captured.keys();
-    await ask('Where is the key?\n', 'And the door?');
+    await ask(say('user', 'Where is the key?\n', 'And the door?'));
+    expect(visible.at(-1)).toContain(turnId);
+    await ask(first, say('assistant', 'No response requested.'), say('user', 'And the door?'));
     expect(visible.at(-1)).toContain(turnId);
   });
 
