@@ -37,7 +37,7 @@ import {
 } from '../proxy/ledger/index.ts';
 import { createRewriter, openPlanStore, type PlanStore, type RunningRewriter } from '../proxy/rewrite/index.ts';
 import { createRedactor, type Redactor } from '../redact/index.ts';
-import { conversationCosts, getCosts, sumSaved } from './api/cost.ts';
+import { getCosts, sumSaved } from './api/cost.ts';
 import { createHookHandlers } from './api/hooks.ts';
 import { createClaudeImport } from './api/import-claude.ts';
 import { openApiServer } from './api/server.ts';
@@ -329,7 +329,6 @@ function getServices(
       now,
     }),
     costs: () => getCosts(ledger, now()),
-    conversation: (id: string) => conversationCosts(ledger, id),
     budget: () => getBudget(config, budget),
     version: VERSION,
   };

@@ -55,7 +55,7 @@ export function statuslineText(view: StatuslineView | null | undefined, colored:
     ...(due[0] === undefined
       ? []
       : [paint('yellow', `due: ${clip(oneLine(due[0]), TITLE_CHARS)}${due.length > 1 ? ` +${due.length - 1}` : ''}`)]),
-    ...(trimming_off ? [paint('yellow', 'trimming off: it cost more than it saved here')] : []),
+    ...(trimming_off ? [paint('yellow', 'trimming off, see comet-cc status')] : []),
   ];
   return parts.join(paint('dim', ' · '));
 }

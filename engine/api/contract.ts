@@ -54,16 +54,14 @@ export const operations = {
   statusline: operation(
     z.strictObject({ sessionId: id.optional(), projectDir: path.optional() }),
     async (services, { sessionId = '', projectDir }): Promise<StatuslineView> => {
-      const { memory, tasks, policy, conversation, opened } = services;
+      const { memory, tasks, policy, ledger, opened } = services;
       const { library } = memory;
       await opened();
       return {
         mode: getMode(policy.of(projectDir ?? null)),
         nodes: library.list(projectDir === undefined ? {} : { projectDir }).length,
         due: tasks.due(projectDir),
-        tokens: null,
-        trimming_off: false,
-        ...conversation(sessionId),
+        trimming_off: (ledger.conversation(sessionId)?.off ?? null) !== null,
         request: newestRequest(services, sessionId),
       };
     },
@@ -399,8 +397,6 @@ export interface StatuslineView {
   readonly mode: Mode;
   /** Of the project; of all memory where none is known. */
   readonly nodes: number;
-  /** Net saved in the session; null where nothing was counted yet. */
-  readonly tokens: number | null;
   readonly trimming_off: boolean;
   /** Titles of tasks that were due lately, newest first; absent in engines of earlier versions. */
   readonly due?: readonly string[];

@@ -104,17 +104,6 @@ function cents(usd: number): number {
   return Number(usd.toFixed(6));
 }
 
-/** The savings of a conversation; null where no request was counted. */
-export function conversationCosts(
-  ledger: Pick<CostLedger, 'conversation'>,
-  sessionId: string,
-): { readonly tokens: number; readonly own: number; readonly trimming_off: boolean } | null {
-  const conversation = ledger.conversation(sessionId);
-  if (conversation === null) return null;
-  const { net_saved: tokens, own } = getSavings(conversation.totals);
-  return { tokens, own, trimming_off: conversation.off !== null };
-}
-
 /** "saved 27 % of the context this week (312k of 1.2M tokens); memory's own model calls used 4.5k". */
 export function savedLine({ original, sent, own }: Pick<Savings, 'original' | 'sent' | 'own'>, when: string): string {
   const percent = percentSaved(original, sent);

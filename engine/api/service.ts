@@ -7,7 +7,7 @@ import type { Policy } from '../policy/index.ts';
 import type { PauseSwitch, Pauses } from '../policy/pause.ts';
 import type { Seals } from '../policy/seal.ts';
 import type { SessionTitles } from '../transcript/session-titles.ts';
-import type { Costs, conversationCosts } from './cost.ts';
+import type { Costs } from './cost.ts';
 import type { HookHandlers } from './hooks.ts';
 import type { ClaudeImport } from './import-claude.ts';
 import type { requestCounts } from './summary.ts';
@@ -30,8 +30,6 @@ export interface EngineServices {
   readonly requests: () => EngineStatus['requests'];
   readonly recalls: () => RecallCounts;
   readonly costs: () => Costs;
-  /** What a conversation saved; null where nothing was counted. */
-  readonly conversation: (sessionId: string) => ReturnType<typeof conversationCosts>;
   /** Problems outside memory and policy. */
   readonly problems: () => EngineStatus['problems'];
   /** Tokens that memory's own model calls may use: see `EngineStatus.budget`. */

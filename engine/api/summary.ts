@@ -2,7 +2,7 @@ import { getOnly } from '../../common/errors.ts';
 import { getMode } from '../../common/policy.ts';
 import { amount, clip, formatCount, oneLine, percentSaved } from '../../common/text.ts';
 import type { Memory } from '../../memory/index.ts';
-import type { Receipt, Receipts } from '../../proxy/ledger/index.ts';
+import type { CostLedger, Receipt, Receipts } from '../../proxy/ledger/index.ts';
 import type { Policy } from '../policy/index.ts';
 import type { SessionTitles } from '../transcript/session-titles.ts';
 
@@ -14,7 +14,7 @@ interface Services {
 
 interface Finishing extends Services {
   opened(): Promise<unknown>;
-  conversation(id: string): { readonly own: number } | null;
+  readonly ledger: Pick<CostLedger, 'conversation'>;
 }
 
 const TITLE_CHARS = 70;
@@ -53,7 +53,7 @@ function getTitle({ title, summary }: { title?: string | undefined; summary: str
  * @param sessionId  the newest of them where it is not known
  */
 export async function finishSessions(
-  { memory, receipts, opened, conversation }: Finishing,
+  { memory, receipts, opened, ledger }: Finishing,
   { projectDir, sinceMs, sessionId }: { projectDir: string; sinceMs: number; sessionId?: string | undefined },
 ) {
   const { library } = memory;
@@ -79,7 +79,7 @@ export async function finishSessions(
     received: last.received_tokens,
     sent: last.sent_tokens,
     /** Of memory's own model calls for the session, ever. */
-    own: conversation(newest)?.own ?? 0,
+    own: ledger.conversation(newest)?.totals.ownTokens ?? 0,
     /** What these sessions left open, newest first; absent in engines of earlier versions. */
     left: (await library.listItems({ projectDir }))
       .filter(({ kind, session_id }) => kind === 'todo' && ids.includes(session_id))

@@ -70,7 +70,6 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
     }),
     costs: () => EMPTY_COSTS,
     receipts: { list: () => [], ofSession: () => [], forget: async () => {} },
-    conversation: () => null,
     problems: () => [],
     opened: async () => {},
     seals: createSeals(),

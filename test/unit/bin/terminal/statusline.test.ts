@@ -27,7 +27,7 @@ describe("Claude Code's JSON", () => {
 
 describe('the line', () => {
   const request = { received: 56_000, sent: 40_880, recalled: 'staging port' };
-  const view = { mode: 'on', nodes: 1_204, tokens: 312_400, trimming_off: false, request } as const;
+  const view = { mode: 'on', nodes: 1_204, trimming_off: false, request } as const;
 
   test('says what is kept, what was recalled and how much smaller the context is', () => {
     expect(statuslineText(view, false)).toBe('memory: 1,204 kept · recalled "staging port" · −27 % context');
@@ -36,7 +36,7 @@ describe('the line', () => {
     expect(statuslineText({ ...view, request: { ...request, recalled: '', sent: 60_000 } }, false)).toBe(
       'memory: 1,204 kept · +7 % context',
     );
-    expect(statuslineText({ ...view, trimming_off: true }, false)).toContain('trimming off');
+    expect(statuslineText({ ...view, trimming_off: true }, false)).toContain('trimming off, see comet-cc status');
     expect(statuslineText({ ...view, request: null, due: ['Check 47', 'Call'] }, false)).toBe(
       'memory: 1,204 kept · due: Check 47 +1',
     );
