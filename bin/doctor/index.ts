@@ -62,18 +62,16 @@ export async function checkHome(paths: HomePaths): Promise<Check> {
   const doubts: string[] = [];
   for (const folder of folders) {
     const stats = await lstat(folder).catch((error: NodeJS.ErrnoException) => error);
-    if (stats instanceof Error) {
-      if (stats.code === 'ENOENT') continue;
-      doubts.push(`${folder} cannot be inspected (${stats.code})`);
-    } else if (PLATFORM.hasModes && folderDoubt(stats) !== '') {
-      doubts.push(`${folder} ${folderDoubt(stats)}`);
-    }
+    if (stats instanceof Error && stats.code === 'ENOENT') continue;
+    const doubt = folderDoubt(stats);
+    const found = doubt === '' ? await getRefusal(folder) : `${folder} ${doubt}`;
+    if (found !== '') doubts.push(found);
   }
   if (doubts.length === 0) return good('home', `${paths.home}${await getUpgrade(paths)}`);
   return bad(
     'home',
     doubts.join('; '),
-    `chmod -R go= ${paths.home}; chown it to yourself if it belongs to another user`,
+    `chmod -R u+rwX,go= ${paths.home}; chown it to yourself if it belongs to another user`,
   );
 }
 
@@ -91,7 +89,9 @@ async function getRefusal(dir: string): Promise<string> {
   );
 }
 
-function folderDoubt(stats: Awaited<ReturnType<typeof lstat>>): string {
+function folderDoubt(stats: Awaited<ReturnType<typeof lstat>> | NodeJS.ErrnoException): string {
+  if (stats instanceof Error) return `cannot be inspected (${stats.code})`;
+  if (!PLATFORM.hasModes) return '';
   if (stats.isSymbolicLink() || !stats.isDirectory()) return stats.isSymbolicLink() ? '' : 'is no folder';
   if (process.getuid !== undefined && stats.uid !== process.getuid()) return 'belongs to another user';
   return (Number(stats.mode) & 0o077) === 0 ? '' : `is open to others (${(Number(stats.mode) & 0o777).toString(8)})`;

@@ -56,6 +56,8 @@ describe.runIf(CAN_MOUNT)('a disk', () => {
     expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining(disk.dir) });
     expect(rig.standin.refused).toEqual([]);
     await rig.home.run(['stop', '--now']);
+    const { stdout } = await rig.home.run(['doctor']);
+    expect(stdout).toMatch(/^problem home .*cannot be written to \(EROFS\)$/m);
     expect(await rig.home.run(['start'])).toMatchObject({ code: 1, stderr: expect.stringContaining(disk.dir) });
     const ran = await rig.home.run(['run', 'node', '-e', 'console.log("it ran"); process.exit(6)']);
     expect(ran).toMatchObject({ code: 6, stdout: 'it ran\n' });
