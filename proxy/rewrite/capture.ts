@@ -226,12 +226,19 @@ export function findTimes(
   const times = new Map<string, number>();
   let [next, atMs] = [0, prompts[0]?.atMs];
   for (const span of spans) {
-    const typed = readMessageText(view, span.start);
+    const typed = readTurnMark(view, span);
     const found = prompts.findIndex(({ text }, at) => at >= next && text === typed);
     if (found >= 0) [next, atMs] = [found + 1, prompts[found]?.atMs];
     if (atMs !== undefined) times.set(span.endHash, atMs);
   }
   return times;
+}
+
+/** The first words that the user typed in a turn; where there are none, a hash. */
+export function readTurnMark(view: ConversationView, { start, end }: TurnSpan): string {
+  const isTyped = (at: number): boolean => view.infos[at]?.role === 'user' && readMessageText(view, at) !== '';
+  const typed = view.infos.findIndex((_, at) => at >= start && at < end && isTyped(at));
+  return typed < 0 ? (view.infos[start]?.hash ?? '') : readMessageText(view, typed);
 }
 
 /** Former versions did not end a turn at a prompt that was sent with tool results. */

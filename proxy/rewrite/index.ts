@@ -23,7 +23,6 @@ import {
   mayBeStandalone,
   parseRequest,
   type RequestContext,
-  readMessageText,
   readSystemText,
 } from '../wire/conversation.ts';
 import { scanBody } from '../wire/json.ts';
@@ -60,6 +59,7 @@ import {
   createResponseRecorder,
   findTimes,
   type ResponseRecorder,
+  readTurnMark,
   type UnfinishedTurn,
 } from './capture.ts';
 import { type CutRule, countEligibleTurns, findLastUse, isExpired } from './cut.ts';
@@ -562,13 +562,6 @@ class RewritePipeline implements Rewriter {
     const turnIds = needed.map((turn) => turn.endHash);
     memory.prepareNodes(sessionId, turnIds);
   }
-}
-
-/** The first words that the user typed in a turn; where there are none, a hash. */
-function readTurnMark(view: ConversationView, { start, end }: TurnSpan): string {
-  const isTyped = (at: number): boolean => view.infos[at]?.role === 'user' && readMessageText(view, at) !== '';
-  const typed = view.infos.findIndex((_, at) => at >= start && at < end && isTyped(at));
-  return typed < 0 ? (view.infos[start]?.hash ?? '') : readMessageText(view, typed);
 }
 
 /**

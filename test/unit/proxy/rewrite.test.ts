@@ -6,10 +6,13 @@ import { silentLog } from '../../../common/log.ts';
 import { readTypedText } from '../../../common/turn.ts';
 import type { Receipt } from '../../../proxy/ledger/receipt.ts';
 import type { MemoryLine, MessagesRequest, PastPrompt } from '../../../proxy/ports.ts';
+import { findTimes } from '../../../proxy/rewrite/capture.ts';
 import type { RunningRewriter } from '../../../proxy/rewrite/index.ts';
 import { BRIDGE, type PlanRecord } from '../../../proxy/rewrite/plan.ts';
+import { ConversationCache, parseConversation } from '../../../proxy/wire/conversation.ts';
 import { applyEdits, scanBody } from '../../../proxy/wire/json.ts';
 import { isThinking } from '../../../proxy/wire/message.ts';
+import { splitTurns } from '../../../proxy/wire/turns.ts';
 import { earlyConfig } from '../../fuzz/rewriter-rig.ts';
 import { createFakeMemory } from '../../helpers/fake-memory.ts';
 import { createMemoryPlanStore, openRewriter } from '../../helpers/open-rewriter.ts';
@@ -344,6 +347,22 @@ describe('the rewriter', () => {
       const first = { text: 'taken back', atMs: 500 };
       const dated = await resume(NOW_MS - 2 * HOUR_MS, [first, ...prompts.slice(1)]);
       expect(dated.turns.slice(0, 4).map(({ atMs }) => atMs)).toEqual([500, 1_000, 2_000, 3_000]);
+    });
+
+    it('dates a turn that begins with an attached file by the prompt behind it', () => {
+      const file = '<system-reminder>\nCalled the Read tool with the following input: {}\n</system-reminder>';
+      const said = [
+        ['user', 'Hello.'],
+        ['assistant', 'Hi.'],
+        ['user', file],
+        ['user', 'See @a.md.'],
+        ['assistant', 'Ok.'],
+      ];
+      const messages = said.map(([role, content]) => ({ role, content }));
+      const view = parseConversation(Buffer.from(JSON.stringify({ messages })), new ConversationCache());
+      if (view === null) throw new Error('not parsed');
+      const prompts = ['Hello.', 'See @a.md.'].map((text, at) => ({ text, atMs: at + 1 }));
+      expect([...findTimes(view, splitTurns(view), prompts).values()]).toEqual([1, 2]);
     });
 
     it.each([
