@@ -128,15 +128,11 @@ export const appendDurably = (file: string, text: string): Promise<void> => appe
  */
 export async function appendTo(file: string, getText: (isEmpty: boolean) => string, isDurable: boolean): Promise<void> {
   await ensureDir(path.dirname(file));
-  const handle = await open(file, 'a', PRIVATE_FILE);
-  try {
-    const isEmpty = (await handle.stat()).size === 0;
-    await handle.writeFile(getText(isEmpty));
-    if (isDurable) await handle.datasync();
-    if (isDurable && isEmpty) await syncDir(path.dirname(file));
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(file, 'a', PRIVATE_FILE);
+  const isEmpty = (await handle.stat()).size === 0;
+  await handle.writeFile(getText(isEmpty));
+  if (isDurable) await handle.datasync();
+  if (isDurable && isEmpty) await syncDir(path.dirname(file));
 }
 
 /** Creates `file`, 0600, complete from its first moment; false, without a change, when the name exists. */
@@ -201,14 +197,10 @@ export function readSmallFile(file: string): string | null {
 
 /** Text of at most `length` bytes from `from` on, which counts from the end where it is negative. */
 export async function readPart(file: string, from: number, length: number): Promise<string> {
-  const handle = await open(file, 'r');
-  try {
-    const position = from < 0 ? Math.max(0, (await handle.stat()).size + from) : from;
-    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(length), position });
-    return buffer.toString('utf8', 0, bytesRead);
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(file, 'r');
+  const position = from < 0 ? Math.max(0, (await handle.stat()).size + from) : from;
+  const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(length), position });
+  return buffer.toString('utf8', 0, bytesRead);
 }
 
 export type FileProblem = 'missing' | 'symlink' | 'not_a_file' | 'foreign_owner' | 'open_mode' | 'unreadable';
@@ -253,12 +245,8 @@ export async function readOrCreateSecret(file: string, create: () => string): Pr
 /** Lets renames and new names in `dir` survive a power cut. */
 export async function syncDir(dir: string): Promise<void> {
   if (!PLATFORM.syncsDirs) return;
-  const handle = await open(dir, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(dir, 'r');
+  await handle.sync();
 }
 
 async function throughTemporary(
@@ -268,12 +256,10 @@ async function throughTemporary(
 ): Promise<void> {
   const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
   try {
-    const handle = await open(temporary, 'wx', PRIVATE_FILE);
-    try {
+    {
+      await using handle = await open(temporary, 'wx', PRIVATE_FILE);
       await handle.writeFile(data);
       await handle.sync();
-    } finally {
-      await handle.close();
     }
     await publish(temporary);
   } finally {

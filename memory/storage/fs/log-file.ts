@@ -107,27 +107,21 @@ async function appendSynced(file: string, bytes: Buffer, soundBytes: number): Pr
   const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW } = constants;
   // Somebody may have taken the folder away meanwhile.
   if (soundBytes === 0) await ensureDir(path.dirname(file));
-  const handle = await open(file, O_APPEND | O_CREAT | O_WRONLY | (O_NOFOLLOW ?? 0), 0o600);
+  await using handle = await open(file, O_APPEND | O_CREAT | O_WRONLY | (O_NOFOLLOW ?? 0), 0o600);
   try {
     await handle.writeFile(bytes);
     await handle.datasync();
   } catch (error) {
     await handle.truncate(soundBytes);
     throw error;
-  } finally {
-    await handle.close();
   }
   if (soundBytes === 0) await syncDir(path.dirname(file));
 }
 
 async function truncateLog(file: string, bytes: number): Promise<void> {
-  const handle = await open(file, 'r+');
-  try {
-    await handle.truncate(bytes);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  await using handle = await open(file, 'r+');
+  await handle.truncate(bytes);
+  await handle.sync();
 }
 
 async function replace(file: string, payloads: readonly Buffer[]): Promise<void> {

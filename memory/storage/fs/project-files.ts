@@ -118,17 +118,13 @@ function createReader(now: () => number): (root: string, file: string) => Promis
     if (entry?.stamp === getStamp(stats)) return { kind: 'digest', sha256: entry.sha256 };
     // A pipe that took the file's place meanwhile must not block, nor a link lead away.
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-    const handle = await open(real, O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));
-    try {
-      const opened = await handle.stat({ bigint: true });
-      const sha256 = isReadable(opened) ? await hashed(handle) : null;
-      if (sha256 === null) return { kind: 'closed' };
-      cache.delete(real);
-      if (now() - Number(opened.mtimeMs) >= SETTLED_MS) cache.set(real, { stamp: getStamp(opened), sha256 });
-      return { kind: 'digest', sha256 };
-    } finally {
-      await handle.close();
-    }
+    await using handle = await open(real, O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));
+    const opened = await handle.stat({ bigint: true });
+    const sha256 = isReadable(opened) ? await hashed(handle) : null;
+    if (sha256 === null) return { kind: 'closed' };
+    cache.delete(real);
+    if (now() - Number(opened.mtimeMs) >= SETTLED_MS) cache.set(real, { stamp: getStamp(opened), sha256 });
+    return { kind: 'digest', sha256 };
   }
 
   return readContent;
