@@ -79,11 +79,7 @@ export function getGeneration(certsDir: string): number | null {
  * @param expected  what `getGeneration` returned when the old ones were checked
  * @param write     writes every file into the directory it is given
  */
-export async function publish(
-  certsDir: string,
-  expected: number | null,
-  write: (dir: string) => Promise<void>,
-): Promise<void> {
+export async function publish(certsDir: string, expected: number | null, write: (dir: string) => Promise<void>) {
   const fresh = `${certsDir}.${randomBytes(6).toString('hex')}.tmp`;
   const former = fresh.replace(/tmp$/, 'old');
   await mkdir(fresh, { mode: 0o700 });

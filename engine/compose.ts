@@ -206,8 +206,7 @@ function withUnfinishedTurns(memory: Memory, rewriter: () => RunningRewriter): M
 
 /** A client that is killed reports no end of its session. */
 function watchIdle(rewriter: RunningRewriter, { compaction: { idleMs } }: Config): NodeJS.Timeout {
-  const look = (): void =>
-    rewriter.captureUnfinished(({ sinceMs }) => idleMs > 0 && systemClock.now() - sinceMs >= idleMs);
+  const look = () => rewriter.captureUnfinished(({ sinceMs }) => idleMs > 0 && systemClock.now() - sinceMs >= idleMs);
   return setInterval(look, IDLE_CHECK_MS).unref();
 }
 

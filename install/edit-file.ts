@@ -318,11 +318,7 @@ async function migrateRecords(paths: HomePaths, installs: Installs): Promise<Ins
 }
 
 /** Each record named a backup of its own; the later of two holds the edit that was made first. */
-async function mergeRecords(
-  file: string,
-  settings: SettingsRecord | null,
-  hooks: z.infer<typeof Backup> | null,
-): Promise<{ readonly edited: EditedFile; readonly extra: string | null }> {
+async function mergeRecords(file: string, settings: SettingsRecord | null, hooks: z.infer<typeof Backup> | null) {
   const edits = {
     ...(settings === null
       ? {}

@@ -102,8 +102,7 @@ export async function openFacts(parts: Parts) {
   await scopes.load();
   return {
     /** Reads what changed on disk. Never rejects. */
-    refresh: (): Promise<void> =>
-      exclusive(() => undefined).catch((error: unknown) => log.warn('facts could not be read', { error })),
+    refresh: () => exclusive(() => undefined).catch((error: unknown) => log.warn('facts could not be read', { error })),
     readTurn: (turn: TurnText, source: Source): Promise<void> => keep(source, () => readTurn(state, turn, source)),
     /** As `readTurn`, of history: what lasts is as weak as if it had been kept then. */
     readPast: (turn: TurnText, source: Source): Promise<void> =>
@@ -123,13 +122,11 @@ export async function openFacts(parts: Parts) {
     /** Removes facts whose newest evidence is in these turns. */
     forgetTurns: (turnIds: ReadonlySet<string>): Promise<void> => exclusive(() => scopes.removeTurns(turnIds)),
     /** The user's and those of a project, by concept, the most salient first; null: of every project. */
-    list: (project: string | null): Promise<FactList> =>
-      exclusive(() => ({ facts: listed(state, project), problems: scopes.problems() })),
+    list: (project: string | null) => exclusive(() => ({ facts: listed(state, project), problems: scopes.problems() })),
     /** What facts may be about: the user's concepts, and those that projects add. */
     concepts: (): Promise<readonly ConceptView[]> => exclusive(() => getConcepts(state)),
     /** By id, unambiguous prefix, or last six characters. @throws CometError `not_found`, `ambiguous_id` */
-    find: (prefix: string, project: string | null): Promise<FactView> =>
-      exclusive(() => resolveFact(prefix, listed(state, project))),
+    find: (prefix: string, project: string | null) => exclusive(() => resolveFact(prefix, listed(state, project))),
     /**
      * Erases facts by id, or all of a concept, of a project and of the user; null: everywhere.
      *
@@ -250,11 +247,7 @@ function countTurnsSince({ turnRegistry }: State, project: string, { sessionId, 
 }
 
 /** Rules found it in the turn already. */
-function isReadFrom(
-  { facts, closed }: FactStore,
-  { concept, value, polarity }: ExtractedFact,
-  turnId: string,
-): boolean {
+function isReadFrom({ facts, closed }: FactStore, { concept, value, polarity }: ExtractedFact, turnId: string) {
   return (polarity === 'asserted' ? facts : closed).some(
     (fact) => fact.concept === concept && fact.turn_id === turnId && getKey(fact.value) === getKey(value),
   );

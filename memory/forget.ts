@@ -113,8 +113,7 @@ export function createForgetting(parts: Parts) {
     if (!dryRun) await parts.pipeline.compactTails();
     const turns = (await getTurns(what)).sort((a, b) => a.atMs - b.atMs);
     const turnIds = getNames(last ? turns.slice(-1) : turns);
-    const isHit = (node: MemoryNode): boolean =>
-      node.turns.some((turnId) => turnIds.has(turnRegistry.canonicalId(turnId)));
+    const isHit = (node: MemoryNode) => node.turns.some((turnId) => turnIds.has(turnRegistry.canonicalId(turnId)));
     const nodes = catalogue.all().filter((node) => isHit(node) || (!last && fits(node, what)));
     for (const node of nodes)
       if (!isHit(node)) for (const turnId of node.turns) turnIds.add(turnRegistry.canonicalId(turnId));
@@ -244,11 +243,7 @@ export async function openRemoval(
     isGone: (turnId: string): boolean =>
       turnRegistry.aliases(turnId).some((form) => removed.has(form) || store.isDismissed(form)),
     /** See `removeNodes`; a snapshot is taken first. @param removedNodes  null where other machines know of it already */
-    async remove(
-      nodes: readonly MemoryNode[],
-      turnIds?: readonly string[],
-      removedNodes = parts.removedNodes ?? null,
-    ): Promise<void> {
+    async remove(nodes: readonly MemoryNode[], turnIds?: readonly string[], removedNodes = parts.removedNodes ?? null) {
       await snapshooter.take('rm');
       await removeNodes(nodes, { ...parts, forget, told: removedNodes }, turnIds);
     },
@@ -270,8 +265,7 @@ async function removeNodes(
   of: readonly string[] = chosen.flatMap((node) => node.turns),
 ): Promise<void> {
   const { turnRegistry, catalogue, indexer, journal, nodeFiles, snapshooter, store, turnReader } = parts;
-  const getForms = (names: readonly string[]): string[] =>
-    names.flatMap((turnId) => [turnId, ...turnRegistry.aliases(turnId)]);
+  const getForms = (names: readonly string[]) => names.flatMap((turnId) => [turnId, ...turnRegistry.aliases(turnId)]);
   const turns = getForms(of);
   const rounds = getForms(turns.flatMap((turnId) => turnRegistry.getParts(turnId)));
   const turnIds = [...new Set([...turns, ...rounds])];
@@ -328,10 +322,7 @@ async function removeNodes(
 }
 
 /** What rests on these nodes alone leaves the pages and the index; a page that is edited meanwhile is read again. */
-async function removeFromPages(
-  removedIds: ReadonlySet<string>,
-  { topicPages, catalogue }: RemovalParts,
-): Promise<void> {
+async function removeFromPages(removedIds: ReadonlySet<string>, { topicPages, catalogue }: RemovalParts) {
   for (let tries = 0; tries < PAGE_TRIES; tries += 1) {
     const rewrites = await topicPages.planRemoval(removedIds, catalogue.every());
     const made = await Promise.all(rewrites.map(topicPages.files.replace));
@@ -363,10 +354,7 @@ async function reindex(ids: readonly string[], { catalogue, indexer }: RemovalPa
   indexer.upsert(ids.flatMap((id) => catalogue.get(id) ?? []));
 }
 
-function mentions(
-  { links, parent_node_id, superseded_by, facts }: MemoryNode,
-  removedIds: ReadonlySet<string>,
-): boolean {
+function mentions({ links, parent_node_id, superseded_by, facts }: MemoryNode, removedIds: ReadonlySet<string>) {
   if (facts.some((fact) => removedIds.has(fact.superseded_by ?? ''))) return true;
   return (
     links.some((id) => removedIds.has(id)) ||

@@ -27,8 +27,7 @@ export async function saveSubagent(
   { catalogue, compactor, removal, journal, redactor, store, turnRegistry, turnReader }: MemoryParts,
 ): Promise<boolean> {
   const { isGone } = removal;
-  const getCovering = (turnId: string): readonly string[] =>
-    turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering);
+  const getCovering = (turnId: string) => turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering);
   const captured = captureAgent(agent, turn, index);
   const parent = getCovering(turn.turnId).flatMap((id) => catalogue.current(id) ?? [])[0];
   if (isGone(captured.turnId) || isGone(turn.turnId) || getCovering(captured.turnId).length > 0) return false;

@@ -20,7 +20,7 @@ import type { MemoryParts } from './parts.ts';
 import type { ProjectView } from './recall/project-overview.ts';
 import { isQuarantined } from './recall/quarantine.ts';
 import type { OpenBlock, RecallHit } from './recall/types.ts';
-import type { Sessions, SessionView } from './sessions.ts';
+import type { Sessions } from './sessions.ts';
 import { createHistory } from './snapshot.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 import { journalLocation } from './storage/paths.ts';
@@ -169,8 +169,7 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
       return parts.forget(sessionId === undefined ? request : { ...request, sessionId: sessions.named(sessionId) });
     },
     /** Newest first; of one project where it is named. */
-    listSessions: (filter?: { readonly projectDir?: string }): Promise<readonly SessionView[]> =>
-      started.then(() => sessions.list(filter)),
+    listSessions: (filter?: { readonly projectDir?: string }) => started.then(() => sessions.list(filter)),
     /** Prompts of a session by the key of their turn, redacted; {} for an unknown session. */
     async prompts(sessionId: string): Promise<Readonly<Record<string, string>>> {
       const turns = await started.then(() => turnReader.turns(sessionId));

@@ -294,8 +294,7 @@ function createRebuilds({ catalogue, indexer, log, isClosing, ready }: RebuildPa
   return {
     reindex,
     repair,
-    problems: (): readonly Problem[] =>
-      unreadable === '' ? [] : [{ file: 'index', message: `recall is off: ${unreadable}` }],
+    problems: () => (unreadable === '' ? [] : [{ file: 'index', message: `recall is off: ${unreadable}` }]),
     progress: (): IndexProgress | null => progress,
   };
 }

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { z } from 'zod';
 import { createMutex, finishesWithin } from '../common/async.ts';
-import { CometError, getMessage, getOnly, type Problem } from '../common/errors.ts';
+import { CometError, getMessage, getOnly } from '../common/errors.ts';
 import { getStatements } from './facts.ts';
 import { getTeammate, getTitle, isWaitingDraft, type MemoryNode } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
@@ -367,8 +367,7 @@ export function createSharing(parts: Parts) {
       }),
     exchange: exchange.exchange,
     wake: exchange.wake,
-    problems: (): readonly Problem[] =>
-      exchange.problem() === '' ? [] : [{ file: 'share', message: exchange.problem() }],
+    problems: () => (exchange.problem() === '' ? [] : [{ file: 'share', message: exchange.problem() }]),
     close: exchange.close,
   };
 }

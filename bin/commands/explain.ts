@@ -156,8 +156,7 @@ function economicsLines(economics: NamedReceipt['economics']): string[] {
 }
 
 function listed(receipts: readonly NamedReceipt[], width: number, nowMs: number): string[] {
-  const saved = ({ economics }: NamedReceipt): string =>
-    `${percentSaved(economics.received_tokens, economics.sent_tokens)} %`;
+  const saved = ({ economics }: NamedReceipt) => `${percentSaved(economics.received_tokens, economics.sent_tokens)} %`;
   const sessions = new Set(receipts.map(({ session_id }) => session_id));
   const getTitle = ({ session_title }: NamedReceipt): string => oneLine(session_title);
   const session = { title: 'SESSION', cell: getTitle, stretch: true };

@@ -224,10 +224,7 @@ function queuesLine({ sensor, compacter, indexer }: FullStatus['queue']): string
   return `${formatCount(sensor, 'topic check')}, ${formatCount(compacter, 'summary', 'summaries')}, ${formatCount(indexer, 'index write')} waiting`;
 }
 
-function dreamLine(
-  { at, merged, groups, pruned, left, running }: NonNullable<FullStatus['dream']>,
-  nowMs: number,
-): string {
+function dreamLine({ at, merged, groups, pruned, left, running }: NonNullable<FullStatus['dream']>, nowMs: number) {
   const next = left === 0 ? '' : `, ${formatCount(left, 'memory', 'memories')} left for the next`;
   const done = `${count(merged)} merged, ${count(groups)} grouped, ${count(pruned)} pruned${next}`;
   return `${running ? 'running; the last one ' : ''}${localTime(Date.parse(at), nowMs)}: ${done}`;

@@ -63,10 +63,7 @@ function withFields<T extends Command>(command: T): T {
     .option('--depends-on <id...>', 'tasks that must be done before');
 }
 
-async function getFields(
-  context: Context,
-  { at, mode, priority, topic, dependsOn }: Flags,
-): Promise<Omit<Fields, 'title'>> {
+async function getFields(context: Context, { at, mode, priority, topic, dependsOn }: Flags) {
   return {
     ...{ at, topic, mode, priority },
     dependsOn: dependsOn === undefined ? undefined : await rowIds(context, 'task', dependsOn),

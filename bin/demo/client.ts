@@ -152,11 +152,7 @@ export interface Way {
  *
  * @throws CometError `upstream_failed` for anything but a whole answer
  */
-async function post(
-  { port, token, ca }: Way,
-  headers: Readonly<Record<string, string>>,
-  body: Buffer,
-): Promise<readonly Json[]> {
+async function post({ port, token, ca }: Way, headers: Readonly<Record<string, string>>, body: Buffer) {
   const basic = `Basic ${Buffer.from(`comet-cc:${token}`).toString('base64')}`;
   const dispatcher = new ProxyAgent({ uri: `http://127.0.0.1:${port}`, token: basic, requestTls: { ca } });
   try {

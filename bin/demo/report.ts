@@ -119,11 +119,7 @@ function checkReceipts(
 }
 
 /** Holds the restored messages of each session against every form in which the client sent them. */
-async function checkRestored(
-  stage: Pick<Stage, 'engine'>,
-  story: readonly StorySession[],
-  bodies: readonly Buffer[],
-): Promise<{ messages: number; equal: number }> {
+async function checkRestored(stage: Pick<Stage, 'engine'>, story: readonly StorySession[], bodies: readonly Buffer[]) {
   const sent = new Set(bodies.flatMap(contentDigests));
   let messages = 0;
   let equal = 0;

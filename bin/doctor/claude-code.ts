@@ -11,11 +11,7 @@ import { bad, type Check, good, unknown } from './index.ts';
 const RECENT_MS = 600_000;
 
 /** Whether the hooks, by settings or as a plugin, and the status line are in Claude Code's settings. */
-export async function checkIntegration(
-  paths: HomePaths,
-  env: NodeJS.ProcessEnv,
-  commands: HookCommands,
-): Promise<Check[]> {
+export async function checkIntegration(paths: HomePaths, env: NodeJS.ProcessEnv, commands: HookCommands) {
   const file = userSettingsFile(env);
   try {
     const states = Object.values((await inspectHooks(file, commands)).events);
@@ -64,10 +60,7 @@ export async function checkSessions(
   return bad('sessions', detail, `to keep it, end it and continue with ${resume}`);
 }
 
-async function recentTranscripts(
-  claudeDir: string,
-  nowMs: number,
-): Promise<{ readonly id: string; readonly file: string }[]> {
+async function recentTranscripts(claudeDir: string, nowMs: number) {
   const all = await transcripts(claudeDir);
   const changes = await Promise.all(all.map(({ file }) => stat(file).catch(() => null)));
   return all.filter((_, at) => nowMs - (changes[at]?.mtimeMs ?? 0) < RECENT_MS);

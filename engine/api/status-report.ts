@@ -8,7 +8,6 @@ import type { Pause, Pauses } from '../policy/pause.ts';
 import { engineClient } from './client.ts';
 import { EMPTY_COSTS } from './cost.ts';
 import type { EngineStatus, ModelBudget } from './service.ts';
-import type { ProjectSummary } from './summary.ts';
 
 export { guardStatus } from '../lifecycle/control.ts';
 export { savedLine } from './cost.ts';
@@ -56,11 +55,7 @@ export function overrideLine({ environment }: { readonly environment: readonly s
 }
 
 /** What the engine has of a project; null where it cannot be asked now. @param begins  whether a session begins there */
-export async function askProject(
-  { paths }: Pick<Context, 'paths'>,
-  projectDir: string,
-  begins = false,
-): Promise<ProjectSummary | null> {
+export async function askProject({ paths }: Pick<Context, 'paths'>, projectDir: string, begins = false) {
   const input = { projectDir, begins };
   const call = engineClient(paths.engineSocket).call('project/summary', input, { timeoutMs: PROJECT_MS });
   return await call.catch(() => null);

@@ -156,10 +156,7 @@ async function startAgain(setup: DaemonSetup, running: GuardStatus, isGone: bool
  * @returns the status of the stopped daemon, null when none ran; with `pass_through` where its guard stays
  * @throws CometError `daemon_unhealthy` when it does not end
  */
-export async function stopDaemon(
-  paths: HomePaths,
-  { keepsPort = false, restarts = false } = {},
-): Promise<GuardStatus | null> {
+export async function stopDaemon(paths: HomePaths, { keepsPort = false, restarts = false } = {}) {
   const running = await guardStatus(paths.guardSocket);
   if (running === null || (keepsPort && running.pass_through)) return running;
   await askGuard(paths.guardSocket, { op: 'stop', now: !keepsPort, restarts }, 5_000);

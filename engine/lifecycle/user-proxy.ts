@@ -5,7 +5,6 @@ import type { Config } from '../../common/config.ts';
 import { readFileIfPresent, writePrivateFile } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { parseJson } from '../../common/text.ts';
-import type { OpenMemoryOptions } from '../../memory/index.ts';
 import { parseUpstreamProxy } from '../../proxy/guard/index.ts';
 import { isOurProxy, PROXY_NAMES } from './client-env.ts';
 
@@ -38,10 +37,7 @@ export async function userProxy(paths: HomePaths, config: Config, env: NodeJS.Pr
 }
 
 /** What `claude -p` gets: the user's own proxies, not ours. */
-export async function getClaudeEnvironment(
-  env: NodeJS.ProcessEnv,
-  paths: HomePaths,
-): Promise<OpenMemoryOptions['claudeEnvironment']> {
+export async function getClaudeEnvironment(env: NodeJS.ProcessEnv, paths: HomePaths) {
   const own = PROXY_NAMES.map((name) => [name, env[name] ?? ''] as const);
   return {
     env,

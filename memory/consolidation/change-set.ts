@@ -103,10 +103,7 @@ function putNodes({ after }: State, nodes: readonly MemoryNode[]): void {
   for (const node of nodes) after.set(node.node_id, node);
 }
 
-async function findPairs(
-  { signal, near }: State,
-  nodes: readonly MemoryNode[],
-): Promise<Record<keyof NeighborPairs, NodePair[]>> {
+async function findPairs({ signal, near }: State, nodes: readonly MemoryNode[]) {
   const pairs: Record<keyof NeighborPairs, NodePair[]> = { alike: [], grouped: [], linked: [] };
   for (const node of nodes) {
     signal.throwIfAborted();

@@ -283,11 +283,7 @@ export function chooseGroups(nodes: Nodes, pairs: readonly NodePair[], rule: Con
 }
 
 /** Adds nodes without a parent to groups with room: each to the group where it is near the largest share of members. */
-export function chooseJoins(
-  nodes: Nodes,
-  pairs: readonly NodePair[],
-  rule: ConsolidationRule,
-): readonly (Group & { readonly parent: string })[] {
+export function chooseJoins(nodes: Nodes, pairs: readonly NodePair[], rule: ConsolidationRule) {
   const membersOf = new Map<string, string[]>();
   for (const { node_id, parent_node_id: parent } of [...nodes.values()].toSorted(byAge)) {
     const group = nodes.get(parent ?? '');
@@ -318,11 +314,7 @@ export function chooseJoins(
 }
 
 /** Strongest pairs first, up to the limit of links per node. */
-export function chooseLinks(
-  nodes: Nodes,
-  pairs: readonly NodePair[],
-  rule: ConsolidationRule,
-): ReadonlyMap<string, readonly string[]> {
+export function chooseLinks(nodes: Nodes, pairs: readonly NodePair[], rule: ConsolidationRule) {
   const links = new Map<string, readonly string[]>();
   const own = (node: MemoryNode): readonly string[] => links.get(node.node_id) ?? node.links;
   for (const [from, to] of bothWays(pairs)) {
@@ -344,10 +336,7 @@ function isFree(node: MemoryNode | undefined, rule: ConsolidationRule): node is 
  *
  * @returns members sorted by id, clusters by their first member
  */
-export function findClusters(
-  pairs: readonly NodePair[],
-  { minSize, maxSize }: ConsolidationRule['cluster'],
-): readonly (readonly string[])[] {
+export function findClusters(pairs: readonly NodePair[], { minSize, maxSize }: ConsolidationRule['cluster']) {
   const roots = new Map<string, string>();
   const members = new Map<string, readonly string[]>();
   const getRoot = (id: string): string => {

@@ -1,6 +1,6 @@
 import { DAY_MS, finishesWithin } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
-import { getReason, type Problem } from '../../common/errors.ts';
+import { getReason } from '../../common/errors.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
 import { dueTime, readTrigger } from '../tasks/trigger.ts';
 import type { Consolidator } from './consolidation.ts';
@@ -141,7 +141,6 @@ function createNights({ config, clock, dreams, sinceMs, ready, log }: Parts) {
       const waitMs = notBeforeMs - clock.now();
       return isOn && (waitMs <= 0 || waitMs > AFTER_FAILURE_MS);
     },
-    problems: (): readonly Problem[] =>
-      problem === '' ? [] : [{ file: 'dream', message: `the nightly pass failed: ${problem}` }],
+    problems: () => (problem === '' ? [] : [{ file: 'dream', message: `the nightly pass failed: ${problem}` }]),
   };
 }

@@ -16,8 +16,7 @@ export function factLines({ ontology, facts }: FactSource, { sessionId, told, bu
 
 /** Those that a budget has room for: permanent ones first, then the most salient. */
 function strongestFacts({ ontology, facts }: FactSource, budgetTokens: number, sessionId?: string): Fact[] {
-  const isPermanent = ({ concept }: Fact): number =>
-    Number(conceptNamed(ontology, concept)?.persistence_class === 'permanent');
+  const isPermanent = ({ concept }: Fact) => Number(conceptNamed(ontology, concept)?.persistence_class === 'permanent');
   const kept: Fact[] = [];
   const sorted = facts.toSorted((a, b) => isPermanent(b) - isPermanent(a) || b.salience - a.salience);
   for (const fact of sorted) {

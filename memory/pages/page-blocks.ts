@@ -163,11 +163,7 @@ function withoutMark(text: string): string {
  * @param isKnown  whether a block was here once: one that replaced it elsewhere, and here is another in its place, was
  *   changed on two machines. Both stay, and the one that came says so.
  */
-export function changeBlocks(
-  text: string,
-  page: PageRef,
-  { added, removed, isKnown, redact }: BlockChanges,
-): string | null {
+export function changeBlocks(text: string, page: PageRef, { added, removed, isKnown, redact }: BlockChanges) {
   const { page: parsed } = getParts(text, page);
   const segments = findSegments(text, page);
   nameBlocks(segments, page, createBlockKeys(), redact);

@@ -63,8 +63,7 @@ interface TopicSearch extends TopicFilter, Pick<SectionQuery, 'top'>, Partial<Pi
 
 export function createTopics({ topicPages, facts, getProject, redactor, index, catalogue, config }: Parts) {
   const { shelf } = topicPages;
-  const getKey = ({ projectDir }: TopicFilter): string | null =>
-    projectDir === undefined ? null : getProject(projectDir);
+  const getKey = ({ projectDir }: TopicFilter) => (projectDir === undefined ? null : getProject(projectDir));
   return {
     listTopics: async (filter: TopicFilter): Promise<TopicList> => listTopics(await shelf(), getKey(filter)),
     /** Facts and sections of pages, with the relevance filter of recall; reads both as they are now. */

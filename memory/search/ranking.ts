@@ -165,11 +165,7 @@ export function fuseByRank(turns: readonly Hit[], lanes: readonly Lane[], k: num
 }
 
 /** Ranks of what a node says (summary), of when it applies (trigger) and of the turn itself; and the greatest cosine. */
-export function fuseAsComet(
-  hits: readonly Hit[],
-  turns: readonly Hit[],
-  { rrfK, alpha, rawWeight }: CometRules,
-): number[] {
+export function fuseAsComet(hits: readonly Hit[], turns: readonly Hit[], { rrfK, alpha, rawWeight }: CometRules) {
   const nodes = new Map(hits.filter(({ turnId }) => turnId === null).map((hit) => [hit.nodeId, hit]));
   const most = (1 + rawWeight) / (rrfK + 1);
   return turns.map((turn) => {

@@ -71,9 +71,7 @@ export async function changedBlocks(
 }
 
 /** Among thousands of memories; what is known is replaced, never changed, once it was kept. */
-const blockIds = memoize((entries: ShareState['known']): readonly string[] =>
-  Object.keys(entries).filter((id) => id.startsWith('page ')),
-);
+const blockIds = memoize((entries: ShareState['known']) => Object.keys(entries).filter((id) => id.startsWith('page ')));
 
 /** A block that went is replaced by the one that has its place now: behind the same block. */
 function createReplacements(removals: readonly LeavingBlock[], entries: Readonly<Record<string, SharedNode>>) {
@@ -88,10 +86,7 @@ function createReplacements(removals: readonly LeavingBlock[], entries: Readonly
 }
 
 /** What is known of blocks, with the block before each as it is now. */
-export function inOrder(
-  entries: Readonly<Record<string, SharedNode>>,
-  order: ReadonlyMap<string, string>,
-): Record<string, SharedNode> {
+export function inOrder(entries: Readonly<Record<string, SharedNode>>, order: ReadonlyMap<string, string>) {
   const ordered = { ...entries };
   for (const [id, after] of order) {
     const own = ordered[id];

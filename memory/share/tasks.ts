@@ -41,11 +41,7 @@ export async function changedTasks(
  *
  * @param here  the file that the task has here
  */
-export function planTask(
-  payload: TaskPayload,
-  entry: SharedNode | undefined,
-  here: TaskText | null,
-): 'save' | 'keep' | 'none' | 'taken' {
+export function planTask(payload: TaskPayload, entry: SharedNode | undefined, here: TaskText | null) {
   const { version } = payload;
   const digest = digestOfTask(payload);
   const own = here === null ? null : digestOfTask(here);

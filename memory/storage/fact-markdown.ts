@@ -54,8 +54,7 @@ export function parseFactPage(text: string, ontology: Ontology, nowIso: string):
 export function renderFactPage(scope: string, { facts, closed, others }: Omit<FactPage, 'problems'>): string {
   const head = scope === '' ? { scope: 'user' } : { scope: 'project', project: scope };
   const name = scope.split(/[\\/]/).findLast((part) => part !== '');
-  const section = (title: string, lines: readonly string[]): string[] =>
-    lines.length === 0 ? [] : ['', title, '', ...lines];
+  const section = (title: string, lines: readonly string[]) => (lines.length === 0 ? [] : ['', title, '', ...lines]);
   const lines = [
     '---',
     YAML.stringify(head, { lineWidth: 0 }).trimEnd(),

@@ -191,8 +191,7 @@ function createReader(nodeFiles: NodeFiles, snapshot: StoreParts['snapshot']) {
    * them was read stay in memory.
    */
   async function sortMissing(nodes: readonly MemoryNode[], { isUnseen, isBroken }: Loaded) {
-    const isKept = ({ node_id, session_id }: MemoryNode): boolean =>
-      writtenIds.has(node_id) && isUnseen(node_id, session_id);
+    const isKept = ({ node_id, session_id }: MemoryNode) => writtenIds.has(node_id) && isUnseen(node_id, session_id);
     const sorted = { kept: nodes.filter(isKept), lost: nodes.filter((node) => !isKept(node)) };
     const taken = sorted.lost.filter((node) => !isRedirect(node) && !isBroken(node.node_id));
     if (sorted.kept.length + taken.length === 0) return sorted;

@@ -91,8 +91,7 @@ export function createUpstream(options: UpstreamOptions) {
     });
   const current = createRenewedPool(openPool, options.now ?? Date.now);
   return {
-    forward: (request: UpstreamRequest, handler: UpstreamHandler): Forwarding =>
-      forward(current.pool(), request, handler),
+    forward: (request: UpstreamRequest, handler: UpstreamHandler) => forward(current.pool(), request, handler),
     /** A connection outside the pool. @throws what connecting throws */
     openSocket: (): Promise<Socket> =>
       new Promise((resolve, reject) => {

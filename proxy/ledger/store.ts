@@ -160,8 +160,7 @@ export function openJsonlFile(file: string) {
       const getText = (isEmpty: boolean): string => ['', ...linesFor(isEmpty)].join('\n');
       return lock(() => appendTo(file, getText, false));
     },
-    replace: (linesFor: () => readonly string[]): Promise<void> =>
-      lock(() => writePrivateFile(file, linesFor().join('\n'))),
+    replace: (linesFor: () => readonly string[]) => lock(() => writePrivateFile(file, linesFor().join('\n'))),
     /** Resolves once everything is written. */
     close: (): Promise<void> => lock(async () => {}),
   };

@@ -482,11 +482,7 @@ function toSystemPart(block: Rendered | null): SystemPart {
 }
 
 /** Adding a system block after the first answer would invalidate all thinking so far. */
-export function mayAddSystemBlock(
-  view: ConversationView,
-  step: EpochStep,
-  config: Pick<PlanConfig, 'retrieval'>,
-): boolean {
+export function mayAddSystemBlock(view: ConversationView, step: EpochStep, config: Pick<PlanConfig, 'retrieval'>) {
   if (step.because !== 'first') return step.because !== 'broken';
   const isAnswered = view.infos.some((info) => info.role === 'assistant');
   return !isAnswered || (usesSystemField(config) && !findModelTraits(view.model).bindsThinking);

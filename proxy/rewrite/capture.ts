@@ -199,11 +199,7 @@ function endsTurn(end: ObservedResponse['end'], { stopReason }: AssistantMessage
 type CaptureContext = Pick<CapturedTurn, 'sessionId' | 'atMs'>;
 
 /** Turns of the transcript, oldest first, with the exact characters that Claude Code sent. */
-export function captureTurns(
-  view: ConversationView,
-  spans: readonly TurnSpan[],
-  context: CaptureContext,
-): CapturedTurn[] {
+export function captureTurns(view: ConversationView, spans: readonly TurnSpan[], context: CaptureContext) {
   // Accumulated so that each message is scanned once.
   let scannedUntil = 0;
   let privateBefore: readonly string[] = [];
@@ -218,11 +214,7 @@ export function captureTurns(
 }
 
 /** Times by end hash: of the turn's prompt in the client's transcript, else of the turn before. */
-export function findTimes(
-  view: ConversationView,
-  spans: readonly TurnSpan[],
-  prompts: readonly PastPrompt[],
-): ReadonlyMap<string, number> {
+export function findTimes(view: ConversationView, spans: readonly TurnSpan[], prompts: readonly PastPrompt[]) {
   const times = new Map<string, number>();
   let [next, atMs] = [0, prompts[0]?.atMs];
   for (const span of spans) {
@@ -251,11 +243,7 @@ function findFormerId(view: ConversationView, { end }: TurnSpan): Pick<CapturedT
 }
 
 /** Parts of the running turn. The first one includes the messages before the first round. */
-export function captureParts(
-  view: ConversationView,
-  wanted: readonly PartSpan[],
-  context: CaptureContext,
-): CapturedTurn[] {
+export function captureParts(view: ConversationView, wanted: readonly PartSpan[], context: CaptureContext) {
   const turn = splitTurns(view).at(-1);
   if (wanted.length === 0 || turn === undefined) return [];
   const all = splitParts(view, splitRounds(view, turn));

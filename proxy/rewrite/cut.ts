@@ -190,11 +190,7 @@ export function buildCutContext(
 }
 
 /** Whether a known prefix has left the prompt cache, and the prices of a cached token. */
-export function findCacheState({
-  view,
-  match,
-  nowMs,
-}: Pick<CutRequest, 'view' | 'match' | 'nowMs'>): Pick<CutContext, 'cold' | 'prices'> {
+export function findCacheState({ view, match, nowMs }: Pick<CutRequest, 'view' | 'match' | 'nowMs'>) {
   const traits = findModelTraits(view.model);
   const ttl = findTtl(view.infos);
   return {
@@ -417,10 +413,7 @@ export function carriedByRounds(
 }
 
 /** The turns that a cut of rounds takes with it, beside the turn that runs. */
-export function besideRounds(
-  { turns, absorbed, isDurable, countHeld, context, beside }: CutInput,
-  rule: CutRule,
-): { readonly beside: Beside; readonly countBeside: () => number } {
+export function besideRounds({ turns, absorbed, isDurable, countHeld, context, beside }: CutInput, rule: CutRule) {
   const eligible = turns.slice(absorbed, countEligibleTurns(turns, rule));
   const missing = eligible.findIndex((turn) => !isDurable(turn));
   const going = missing < 0 ? eligible : eligible.slice(0, missing);

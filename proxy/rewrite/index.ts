@@ -261,12 +261,7 @@ class RewritePipeline implements Rewriter {
   }
 
   /** Null where the step changes nothing, or where its plan is invalid. */
-  async #takeStep(
-    context: RequestContext,
-    input: StepInput,
-    step: Step,
-    signal: AbortSignal,
-  ): Promise<RewriteResult | null> {
+  async #takeStep(context: RequestContext, input: StepInput, step: Step, signal: AbortSignal) {
     if (step.kind === 'replay') return null;
     const { memory, config, clock, randomHex } = this.#deps;
     const { view, sessionId, request } = context;
@@ -568,11 +563,7 @@ class RewritePipeline implements Rewriter {
  * After a loss a cut has to be free, as with a cold cache: it makes the loss good. After a refusal nothing is cut unless
  * the whole history exceeds the context window and would be refused too.
  */
-function chooseCutRule(
-  rule: CutRule | null,
-  disabledBy: 'user' | 'refusal' | 'loss' | null,
-  view: ConversationView,
-): CutRule | null {
+function chooseCutRule(rule: CutRule | null, disabledBy: 'user' | 'refusal' | 'loss' | null, view: ConversationView) {
   if (rule === null || disabledBy === null) return rule;
   if (disabledBy === 'user') return null;
   if (disabledBy === 'refusal') {

@@ -11,7 +11,7 @@ import {
 } from '../wire/json.ts';
 import { type MessageShape, type RequestShape, shapeMessage } from '../wire/message.ts';
 import { findHeadEnd } from '../wire/turns.ts';
-import { type ApiError, findAddedRefusal, findRefusals, refusalKey } from '../wire/validate.ts';
+import { findAddedRefusal, findRefusals, refusalKey } from '../wire/validate.ts';
 
 /** Memory recalled for one prompt. It keeps its position for the lifetime of the plan. */
 export interface Injection {
@@ -256,12 +256,7 @@ function isSystemMessage(injection: Injection, view: ConversationView, index: nu
 }
 
 /** The error that the API would return for the rewritten request and not for the received one; null without one. */
-export function validateRewrite(
-  { view }: RequestContext,
-  plan: EpochPlan,
-  spliced: Spliced,
-  cache: ConversationCache,
-): ApiError | null {
+export function validateRewrite({ view }: RequestContext, plan: EpochPlan, spliced: Spliced, cache: ConversationCache) {
   const head = cache.head(view);
   const system = plan.systemBlock === null ? head.system : [...head.system, { type: 'text' }];
   const messages = spliced.messages.map((message) =>
@@ -282,12 +277,7 @@ function shapeReceived(view: ConversationView, cache: ConversationCache): Reques
 const IN_BLOCK = /^messages\.(\d+)\.content\.\d+(?:\.\w|: Input (?:tag|should)\b)/;
 
 /** Whether the API would refuse the received request with the same message. */
-export function refusesReceived(
-  message: string,
-  { view }: RequestContext,
-  spliced: Spliced,
-  cache: ConversationCache,
-): boolean {
+export function refusesReceived(message: string, { view }: RequestContext, spliced: Spliced, cache: ConversationCache) {
   const place = /thinking|signature|cache_control/.test(message) ? null : IN_BLOCK.exec(message);
   if (place !== null && typeof spliced.messages[Number(place[1])] === 'number') return true;
   const key = refusalKey(message);

@@ -63,12 +63,7 @@ export class LateRecalls {
   }
 
   /** @throws what `work` throws, and the reason of `deadline` */
-  async run(
-    sessionId: string,
-    anchor: string,
-    work: Promise<readonly RecalledLine[]>,
-    deadline: AbortSignal,
-  ): Promise<readonly Line[]> {
+  async run(sessionId: string, anchor: string, work: Promise<readonly RecalledLine[]>, deadline: AbortSignal) {
     this.#lose(sessionId);
     this.#counts.asked += 1;
     try {
@@ -262,17 +257,12 @@ function findVisibleParts(
   dropped: readonly { readonly start: number; readonly end: number }[],
 ): string[] {
   const parts = splitParts(view, splitRounds(view, turn));
-  const isDropped = (part: TurnSpan): boolean =>
-    dropped.some(({ start, end }) => part.start >= start && part.end <= end);
+  const isDropped = (part: TurnSpan) => dropped.some(({ start, end }) => part.start >= start && part.end <= end);
   return parts.filter((part) => !isDropped(part)).map((part) => part.endHash);
 }
 
 /** Injected lines that stay visible. A cut replaces the preamble and the system block, so their lines do not. */
-function findRemainingLines(
-  view: ConversationView,
-  step: PlanInput['step'],
-  config: Pick<PlanConfig, 'retrieval'>,
-): string[] {
+function findRemainingLines(view: ConversationView, step: PlanInput['step'], config: Pick<PlanConfig, 'retrieval'>) {
   if (step.kind === 'extend') return findInjectedLines(step.plan, view, config);
   if (step.from === null) return [];
   if (step.cut === null) return findInjectedLines(step.from, view, config);

@@ -168,13 +168,7 @@ export interface SystemTexts {
 }
 
 /** The system block, or null when it would be empty. Never contains lines of unclean origin. */
-export function renderSystemBlock({
-  brief,
-  lines,
-  library = [],
-  budgetTokens,
-  recalled,
-}: SystemTexts): Rendered | null {
+export function renderSystemBlock({ brief, lines, library = [], budgetTokens, recalled }: SystemTexts) {
   const briefLines = fitBudget(
     brief.map((text) => ({ nodeId: '', text, clean: true })),
     budgetTokens,

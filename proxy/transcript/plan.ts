@@ -258,11 +258,7 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
   }
 
   return {
-    next(
-      { kind, atMs }: PastRequest,
-      view: ConversationView,
-      balance: Paid,
-    ): { plan: EpochPlan | null; isCut: boolean } {
+    next({ kind, atMs }: PastRequest, view: ConversationView, balance: Paid) {
       if (kind === 'compaction') {
         return { plan: chooseReplayPlan(view, index.match(view, sessionId), false), isCut: false };
       }

@@ -317,8 +317,7 @@ export function readSystemText({ body, scan }: Pick<ConversationView, 'body' | '
   return readSystemTexts(at === undefined ? '' : parseSlice(body, at)).join('\n');
 }
 
-const readSystemTexts = (system: unknown): string[] =>
-  toBlocks(system).map((block) => String(Object(block).text ?? ''));
+const readSystemTexts = (system: unknown) => toBlocks(system).map((block) => String(Object(block).text ?? ''));
 
 function getTexts(blocks: readonly unknown[]): string[] {
   return blocks.flatMap((block) => {

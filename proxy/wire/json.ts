@@ -224,11 +224,7 @@ interface MessageChange {
 }
 
 /** Null when nothing changes. Blocks that stay keep their bytes. */
-export function changeMessage(
-  body: Buffer,
-  slice: Slice,
-  change: MessageChange,
-): { readonly bytes: Buffer; readonly thinkingStripped: number } | null {
+export function changeMessage(body: Buffer, slice: Slice, change: MessageChange) {
   if (change.before.length === 0 && change.after.length === 0 && !change.stripThinking && !change.dropResults)
     return null;
   const content = scanObject(body, slice.start)?.values.get('content');

@@ -33,8 +33,7 @@ export function registerMemoryForget(memory: Command, context: Context): void {
     .jsonAction('document', async ({ dryRun = false, yes = false, json, ...flags }: Flags) => {
       const { term, paths } = context;
       const chosen = parseChosen(flags, Date.now());
-      const call = (isDry: boolean): Promise<ForgetReport> =>
-        getEngine(paths).call('nodes/forget', { ...chosen, dryRun: isDry });
+      const call = (isDry: boolean) => getEngine(paths).call('nodes/forget', { ...chosen, dryRun: isDry });
       if (!dryRun && !yes) {
         const preview = await call(true);
         if (preview.turns + preview.nodes.length === 0) return json ? term.json(preview) : term.say(NOTHING);

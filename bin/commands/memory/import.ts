@@ -3,13 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { resolveDirectory } from '../../../common/paths.ts';
 import { oneLine } from '../../../common/text.ts';
-import {
-  type ClaudeReport,
-  type EngineStatus,
-  getEngine,
-  type OperationInput,
-  type OperationResults,
-} from '../../../engine/api/index.ts';
+import { type ClaudeReport, type EngineStatus, getEngine, type OperationResults } from '../../../engine/api/index.ts';
 import { claudeDirectory } from '../../../install/index.ts';
 import { addCommand, type CommandFlags, type Context } from '../../context.ts';
 import { count, counted, duration, parseCount, parseSince } from '../../terminal/format.ts';
@@ -105,11 +99,7 @@ export async function importClaude(flags: ClaudeFlags, context: Context): Promis
 }
 
 /** @throws CometError `usage` */
-function claudeInput(
-  flags: ClaudeFlags,
-  env: NodeJS.ProcessEnv,
-  nowMs: number,
-): OperationInput<'memory/import-claude'> {
+function claudeInput(flags: ClaudeFlags, env: NodeJS.ProcessEnv, nowMs: number) {
   const { llm = 'local' } = flags;
   if (flags.budget !== undefined && llm !== 'claude') throw new CometError('usage', '--budget goes with --llm claude');
   return {

@@ -139,15 +139,7 @@ export function listLines(
 }
 
 /** What is to be known of a memory, in words. */
-export function badges({
-  open = [],
-  decisions = [],
-  facts,
-  origin,
-  pinned_from,
-  status,
-  teammate,
-}: PublicNode): string[] {
+export function badges({ open = [], decisions = [], facts, origin, pinned_from, status, teammate }: PublicNode) {
   return [
     ...(open.length === 0 ? [] : [counted(open.length, 'to-do')]),
     ...(decisions.length === 0 ? [] : ['decision']),

@@ -91,12 +91,7 @@ export function registerMemorySearch(memory: Command, context: Context): void {
 }
 
 /** Sections of topic pages that fit and say what no memory above says. */
-function topicHits(
-  client: EngineClient,
-  query: string,
-  { session, file, project }: Flags,
-  hits: readonly PublicHit[],
-): Promise<readonly TopicHit[]> | readonly TopicHit[] {
+function topicHits(client: EngineClient, query: string, { session, file, project }: Flags, hits: readonly PublicHit[]) {
   if (query.trim() === '' || session !== undefined || file !== undefined) return [];
   const projectDir = project === undefined ? undefined : resolveDirectory(project);
   const nodeIds = hits.filter(({ isFar }) => !isFar).map(({ node }) => node.node_id);
@@ -107,10 +102,7 @@ function topicJson({ id, topic: _, lines, nodes, ...hit }: TopicHit): Record<str
   return { node_id: id, ...hit, passage: lines.join('\n'), links: nodes };
 }
 
-export function topicLines(
-  { id, title, section, lines }: TopicHit,
-  { paint, width }: Pick<Term, 'paint' | 'width'>,
-): string[] {
+export function topicLines({ id, title, section, lines }: TopicHit, { paint, width }: Pick<Term, 'paint' | 'width'>) {
   const place = oneLine(section === '' ? title : `${title}, ${section}`);
   const rows = lines.flatMap((line) => wrapped(oneLine(line), width, ROWS));
   return [...rows, paint('dim', truncate(`${place}  ${oneLine(id)}`, width))];
@@ -140,11 +132,7 @@ export interface SearchOutput {
 }
 
 /** Hits of one memory, as of a question about the state of the work, share its name. */
-export function searchLines(
-  hits: readonly PublicHit[],
-  output: SearchOutput,
-  term: Pick<Term, 'paint' | 'width'>,
-): string[] {
+export function searchLines(hits: readonly PublicHit[], output: SearchOutput, term: Pick<Term, 'paint' | 'width'>) {
   const projects = new Set(hits.map(({ node }) => node.project)).size > 1;
   const ids = [...new Set(hits.map(({ node }) => node.node_id))];
   const pad = String(ids.length).length + 2;
@@ -164,8 +152,7 @@ export function hitLines(
 ): string[] {
   const [{ node, changed }] = hits as readonly [PublicHit];
   const wanted = new Set(contentTokens(output.query));
-  const mark = (line: string): string =>
-    line.replace(WORD, (word) => (isWanted(word, wanted) ? paint('bold', word) : word));
+  const mark = (line: string) => line.replace(WORD, (word) => (isWanted(word, wanted) ? paint('bold', word) : word));
   const answers = [...new Set(hits.map((hit) => findAnswer(hit, wanted)))];
   const lines = answers.flatMap((text) => wrapped(text, width, ROWS)).map(mark);
   const about = [

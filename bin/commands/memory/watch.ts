@@ -25,11 +25,7 @@ export async function watched<T>(
   }
 }
 
-async function look(
-  context: Context,
-  getProgress: (status: EngineStatus) => string,
-  signal: AbortSignal,
-): Promise<void> {
+async function look(context: Context, getProgress: (status: EngineStatus) => string, signal: AbortSignal) {
   const client = getEngine(context.paths);
   while (!signal.aborted) {
     await after(LOOK_MS, undefined, { signal }).catch(() => undefined);

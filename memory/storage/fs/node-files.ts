@@ -109,11 +109,7 @@ function createSessionFiles(nodesDir: string) {
   }
 
   /** Null where someone else saved the file meanwhile. */
-  async function writeInto(
-    place: string,
-    nodes: readonly MemoryNode[],
-    read?: ReadonlyMap<string, MemoryNode>,
-  ): Promise<WrittenFile | null> {
+  async function writeInto(place: string, nodes: readonly MemoryNode[], read?: ReadonlyMap<string, MemoryNode>) {
     const { session_id, project } = nodes[0] as MemoryNode;
     const head = { session_id, project };
     const target = (await openPlace(place, head)) ?? (await openTarget(nodesDir, head));
@@ -349,10 +345,7 @@ export function fits(document: NodeDocument, head: FileHead): boolean {
  *
  * @returns the document, and the sections that did not validate and had to give way
  */
-export function withNodes(
-  document: NodeDocument,
-  nodes: readonly MemoryNode[],
-): { readonly document: NodeDocument; readonly displaced: readonly string[] } {
+export function withNodes(document: NodeDocument, nodes: readonly MemoryNode[]) {
   const sections = [...document.sections];
   const displaced: string[] = [];
   for (const node of nodes) {
