@@ -31,12 +31,6 @@ export interface FactView extends Fact {
   readonly persistence_class: PersistenceClass;
 }
 
-export interface FactList {
-  readonly facts: readonly FactView[];
-  /** Files and lines that cannot be read, and why. */
-  readonly problems: readonly Problem[];
-}
-
 export interface ConceptView extends Omit<Concept, 'examples'> {
   readonly name: string;
   /** Key of the project that adds it; '' for the user's. */
@@ -74,6 +68,7 @@ interface SummaryBatch extends Source {
 }
 
 export type Facts = Awaited<ReturnType<typeof openFacts>>;
+export type FactList = Awaited<ReturnType<Facts['list']>>;
 
 /** A session without a turn for this long is over. */
 const SESSION_MS = 86_400_000;

@@ -29,7 +29,7 @@ export {
   type UsageCounter,
   type UsageStore,
 } from './models/quota.ts';
-export { type OpenMemoryOptions, openLanguageModel, openMemory } from './open-memory.ts';
+export { openLanguageModel, openMemory } from './open-memory.ts';
 export type { TopicHit } from './pages/topic-search.ts';
 export type { TopicText, TopicView } from './pages/topics.ts';
 export type { MemoryOptions } from './parts.ts';

@@ -6,19 +6,12 @@ import { MemoryNode as NodeSchema } from './model/node-schema.ts';
 import type { MemoryParts } from './parts.ts';
 
 /** What a text was before a change. */
-export interface Version {
+interface Version {
   /** Until when it was so. */
   readonly at: string;
   /** What was about to happen: a snapshot's reason. */
   readonly reason: string;
   readonly text: string;
-}
-
-interface History {
-  /** '' where it is gone. */
-  readonly now: string;
-  /** Newest first; each differs from the one after it. */
-  readonly versions: readonly Version[];
 }
 
 type Parts = MemoryParts & { readonly resolve: (prefix: string) => MemoryNode };
@@ -27,7 +20,7 @@ type Parts = MemoryParts & { readonly resolve: (prefix: string) => MemoryNode };
 export function createHistory({ snapshooter, topicPages, redactor, resolve }: Parts) {
   return {
     /** A memory's section in its file. @throws CometError `not_found`, `ambiguous_id` */
-    async memoryHistory(id: string): Promise<History> {
+    async memoryHistory(id: string) {
       const node = resolve(id);
       const mark = `"node_id":${JSON.stringify(node.node_id)}`;
       const nodeVersions = await snapshooter.trace((text) => getLineAt(text, text.indexOf(mark)));
@@ -35,7 +28,7 @@ export function createHistory({ snapshooter, topicPages, redactor, resolve }: Pa
       return getHistory(renderSection(node), texts);
     },
     /** A topic page. @throws CometError `not_found` for a name that neither the library nor a snapshot has */
-    async topicHistory(name: string): Promise<History> {
+    async topicHistory(name: string) {
       const file = `topics/${name}.md`;
       const now = (await topicPages.shelf()).texts.get(file) ?? '';
       const pageVersions = await snapshooter.trace((text) => getLineAt(text, text.indexOf('\n{"pages":') + 1));
@@ -47,7 +40,8 @@ export function createHistory({ snapshooter, topicPages, redactor, resolve }: Pa
   };
 }
 
-function getHistory(now: string, recent: readonly Version[]): History {
+/** `now` is '' where it is gone; newest first, each version differs from the one after it. */
+function getHistory(now: string, recent: readonly Version[]) {
   let newer = now;
   const versions = recent.filter(({ text }) => {
     const isOther = text !== '' && text !== newer;

@@ -2,16 +2,10 @@ import { CometError } from '../../common/errors.ts';
 import type { Term } from '../terminal/term.ts';
 import { createDirect, createProgress, getOutcome, type Outcome, printOutcome } from './report.ts';
 import { type RecalledLine, storyBrain } from './response.ts';
-import { createStoryClock, type Morning, openStage, playStory, type Stage } from './run.ts';
+import { createStoryClock, type Morning, openStage, playStory, type Stage, type StageOptions } from './run.ts';
 import { STORY } from './story.ts';
 
-interface DemoOptions {
-  readonly env: NodeJS.ProcessEnv;
-  readonly term: Term;
-  /** The temporary home stays; the daemon is stopped all the same. */
-  readonly keep: boolean;
-  readonly json: boolean;
-}
+type DemoOptions = Pick<StageOptions, 'env' | 'term' | 'keep'> & { readonly json: boolean };
 
 /**
  * Plays the story through guard, engine, TLS and store against the mock upstream, and reports the outcome.

@@ -24,12 +24,13 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-interface StageOptions {
+export interface StageOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly term: Term;
   readonly brain: Brain;
   /** The prompt cache's. */
   readonly clock: Clock;
+  /** The temporary home stays; the daemon is stopped all the same. */
   readonly keep: boolean;
 }
 

@@ -13,6 +13,7 @@ export interface IndexInput {
   readonly others: ReadonlyMap<string, string>;
   readonly plans: ReadonlyMap<string, string>;
   readonly tasks: readonly Task[];
+  /** Newest first. */
   readonly episodes: readonly Episode[];
 }
 

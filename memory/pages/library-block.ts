@@ -4,21 +4,17 @@ import { compareText, countTokens, neutralLine, trimEnd } from '../../common/tex
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
 import { getLines, type Page, type PageLine, parsePage } from '../model/page.ts';
-import { type Task, taskId } from '../model/task.ts';
+import { taskId } from '../model/task.ts';
 import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
 import type { BlockRequest, OpenBlock } from '../recall/types.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { isOverdue } from '../tasks/trigger.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
-import { byUrgency, type Episode, formatPage, isCurrent, orderPages } from './index-page.ts';
+import { byUrgency, formatPage, type IndexInput, isCurrent, orderPages } from './index-page.ts';
 import { findPlans, getEpisodes, type LibraryPages, type Shelf } from './library-pages.ts';
 import { PROFILE } from './statement.ts';
 
-export interface BlockState extends Pick<Shelf, 'texts' | 'pages' | 'others'> {
-  /** Newest first. */
-  readonly episodes: readonly Episode[];
-  readonly tasks: readonly Task[];
-}
+export type BlockState = Pick<Shelf, 'texts'> & Omit<IndexInput, 'plans'>;
 
 export interface BlockRules extends Pick<BlockRequest, 'project' | 'told'> {
   /** Folder of the library. */

@@ -1,17 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sha256 } from '../../common/text.ts';
-import { newPage, type Page, parsePage, parseStatement, renderPage } from '../model/page.ts';
+import { newPage, type Page, type PageHead, parsePage, parseStatement, renderPage } from '../model/page.ts';
 
 /** What a page is about: two machines may have it under different file names. */
-export interface PageRef {
+export interface PageRef extends Omit<PageHead, 'sources'> {
   readonly kind: 'topic' | 'plan' | 'facts';
   /** As `topics/x.md`, here or where it came from. */
   readonly file: string;
-  readonly title: string;
-  readonly scope: 'user' | 'project';
-  /** '' where the scope is `user`. */
-  readonly project: string;
-  readonly topic: string;
   /** As `2026-11-24`; '' for a page in a person's own form. */
   readonly updated: string;
 }
@@ -189,9 +184,10 @@ export function changeBlocks(text: string, page: PageRef, { added, removed, isKn
   return body.join('');
 }
 
-interface BlockChanges {
+export interface BlockChanges {
   readonly added: readonly ReceivedBlock[];
   readonly removed: ReadonlySet<string>;
+  /** Whether a block was here once. */
   readonly isKnown: (key: string) => boolean;
   readonly redact: (text: string) => string;
 }

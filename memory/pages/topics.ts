@@ -5,7 +5,7 @@ import { compareText, oneLine } from '../../common/text.ts';
 import { lowestOrigin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { Fact } from '../facts/fact.ts';
-import { getLines, type Page, toSlug } from '../model/page.ts';
+import { getLines, type Page, type PageHead, toSlug } from '../model/page.ts';
 import { isQuarantined } from '../recall/quarantine.ts';
 import { asksPast } from '../recall/query.ts';
 import { UNSEEN, weighTerms } from '../recall/relevance-filter.ts';
@@ -18,14 +18,10 @@ import type { LibraryPages, Shelf } from './library-pages.ts';
 import { type SectionQuery, searchSections, type TopicHit } from './topic-search.ts';
 
 /** A topic page as commands and tools list it. */
-export interface TopicView {
+export interface TopicView extends Pick<PageHead, 'title' | 'scope' | 'project'> {
   /** File name without folder and ending. */
   readonly name: string;
-  readonly title: string;
-  /** `user` for every project; a page in a person's own form is the user's. */
-  readonly scope: 'user' | 'project';
-  readonly project: string;
-  /** As `2026-03-01`; null for a page in a person's own form. */
+  /** As `2026-03-01`; null for a page in a person's own form, which is the user's. */
   readonly updated: string | null;
   /** Statements that hold now. */
   readonly statements: number;

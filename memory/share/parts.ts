@@ -6,7 +6,7 @@ import { sha256 } from '../../common/text.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
-import type { PageBlock, ReceivedBlock } from '../pages/page-blocks.ts';
+import type { BlockChanges, PageBlock } from '../pages/page-blocks.ts';
 import type { TaskText } from '../tasks/task-files.ts';
 import type { Bus } from './bus.ts';
 import type { ShareRules, ShareScope } from './filter.ts';
@@ -35,13 +35,7 @@ export interface SharedBlocks {
   readonly places: Readonly<Record<'pages' | 'facts', { readonly name: string; readonly isWhole: boolean }>>;
 }
 
-export interface BlockChange {
-  readonly added: readonly ReceivedBlock[];
-  readonly removed: ReadonlySet<string>;
-  /** Whether a block was here once. */
-  readonly isKnown: (key: string) => boolean;
-  readonly getKey: ShareRules['getKey'];
-}
+export type BlockChange = Omit<BlockChanges, 'redact'> & Pick<ShareRules, 'getKey'>;
 
 /** What is known of a node that was published or received. */
 const SharedNode = z

@@ -6,18 +6,15 @@ import { parseSlice, type Slice } from '../wire/json.ts';
 import { readTtl } from '../wire/message.ts';
 import { findModelTraits } from '../wire/models.ts';
 import { sumTokens } from '../wire/turns.ts';
-import type { Bill, PrefixEntry } from './store.ts';
+import type { Bill, PrefixEntry, RequestRecord } from './store.ts';
 
 /** What a request would have cost untouched. */
 export type CostComparison = ReturnType<typeof compareCosts>;
 
-interface CostInput {
-  readonly model: string;
-  readonly atMs: number;
+interface CostInput extends Pick<RequestRecord, 'model' | 'atMs' | 'billed'> {
   readonly received: Prompt;
   /** Null when the received bytes went upstream. */
   readonly sent: Prompt | null;
-  readonly billed: Bill;
 }
 
 export function sumBill({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Bill): number {

@@ -27,20 +27,12 @@ import {
   type Totals,
 } from './store.ts';
 
-/** A request that upstream answered. */
-interface BilledRequest {
-  readonly requestId: string;
-  readonly atMs: number;
-  readonly conversation: string;
-  readonly model: string;
+interface BilledRequest
+  extends Pick<RequestRecord, 'requestId' | 'atMs' | 'conversation' | 'model' | 'counts' | 'cut'> {
   /** Null when the body could not be parsed and passed through. */
   readonly view: ConversationView | null;
   /** Null when the received bytes went upstream. */
   readonly sent: SentPrompt | null;
-  /** A request of the conversation itself or on its prefix: it counts in the balance. */
-  readonly counts: boolean;
-  /** The first request with a new cut. */
-  readonly cut: boolean;
   readonly usage: AssistantMessage['usage'];
 }
 

@@ -82,8 +82,9 @@ const RequestRecord = z.object({
   root: text,
   model: text,
   rewritten: z.boolean(),
-  /** Counts in the conversation's balance. */
+  /** Of the conversation itself or on its prefix: it counts in the balance. */
   counts: z.boolean(),
+  /** The first request with a new cut. */
   cut: z.boolean(),
   billed: Bill,
   untouched: Bill,

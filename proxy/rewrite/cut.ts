@@ -341,18 +341,13 @@ interface KeptTurnsInput {
 }
 
 /** Tool rounds of complete turns that stay. */
-export interface IdleRounds {
-  readonly rounds: readonly Omit<RoundsToCut, 'because'>[];
-  readonly droppedTokens: number;
-  /** What reading them has cost since their turns ended. */
-  readonly carriedTokens: number;
-}
+export type IdleRounds = ReturnType<typeof findIdleRounds>;
 
 /**
  * The rounds that may go of the complete turns that stay: all but the newest rounds of the conversation. A turn keeps its
  * prompt, its answer and the rounds after its last durable part.
  */
-export function findIdleRounds(input: KeptTurnsInput, rule: CutRule): IdleRounds {
+export function findIdleRounds(input: KeptTurnsInput, rule: CutRule) {
   const { view, turns, absorbed, location, isDurable } = input;
   const running = turns.at(-1);
   const newest = running === undefined ? [] : splitRounds(view, running);
@@ -379,6 +374,7 @@ export function findIdleRounds(input: KeptTurnsInput, rule: CutRule): IdleRounds
     droppedTokens += tokens;
     carriedTokens += tokens * turns.slice(at + 1).reduce((sum, { requests }) => sum + requests, 0);
   }
+  /** `carriedTokens`: what reading them has cost since their turns ended. */
   return { rounds: candidates.reverse(), droppedTokens, carriedTokens };
 }
 

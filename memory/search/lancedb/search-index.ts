@@ -34,7 +34,7 @@ import {
   type Tables,
 } from './table.ts';
 import { type CountedRow, createTermCounts, type DocumentFrequencies, type TermCounts } from './term-counts.ts';
-import { countedRows, createIndexWriter, type IndexWriter } from './writer.ts';
+import { countedRows, createIndexWriter, type IndexWriter, type IndexWriterDeps } from './writer.ts';
 
 export interface LanceIndexOptions {
   readonly dir: string;
@@ -100,14 +100,7 @@ export async function openLanceIndex(options: LanceIndexOptions): Promise<Opened
   }
 }
 
-interface Sound {
-  readonly tables: Tables;
-  /** Keys of the projects of all indexed nodes. */
-  readonly projectByNode: Map<string, string>;
-  readonly dirty: Set<string>;
-  /** Nodes whose turns a run that was killed left out. */
-  readonly unfinished: Set<string>;
-}
+type Sound = Pick<IndexWriterDeps, 'tables' | 'projectByNode' | 'dirty' | 'unfinished'>;
 
 function getPlace({ dir, embedder, rowsForVectorIndex }: LanceIndexOptions): Parameters<typeof openTables>[0] {
   return { dir, dimensions: embedder.dimensions, rowsForVectorIndex };
