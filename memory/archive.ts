@@ -5,7 +5,7 @@ import { renderSection } from './model/markdown.ts';
 import type { MemoryNode, StoredBrief } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import { type ArchivedPage, type ArchiveFormat, parseArchive, renderArchive } from './storage/archive.ts';
-import { archivedFacts, archivedPages, type SnapshotInfo } from './storage/snapshot-files.ts';
+import { archivedFiles, type SnapshotInfo } from './storage/snapshot-files.ts';
 import { withoutUserMark } from './text/validity.ts';
 
 export type Archives = ReturnType<typeof createArchives>;
@@ -46,8 +46,7 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
         renderArchive(
           {
             ...{ nodes: catalogue.every(), briefs: await nodeFiles.briefs() },
-            ...{ ...(await archivedPages(parts.pageFiles)), tasks: (await parts.tasks?.texts()) ?? [] },
-            ...(await archivedFacts(parts.factFiles)),
+            ...{ ...(await archivedFiles(parts)), tasks: (await parts.tasks?.texts()) ?? [] },
           },
           format,
         ),

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { CometError } from '../common/errors.ts';
-import { grouped } from '../common/map.ts';
+import { grouped, LruMap } from '../common/map.ts';
 import {
   changeBlocks,
   countLabels,
@@ -29,13 +29,8 @@ type Redact = (text: string) => string;
 
 /** Of texts that were read before, without looking at them again. */
 function createRedact({ redactor }: Parts): Redact {
-  const redacted = new Map<string, string>();
-  return (text) => {
-    const redaction = redacted.get(text) ?? redactor.text(text);
-    if (redacted.size >= MOST_KNOWN) redacted.clear();
-    redacted.set(text, redaction);
-    return redaction;
-  };
+  const redacted = new LruMap<string, string>(MOST_KNOWN);
+  return (text) => redacted.getOrCreate(text, () => redactor.text(text));
 }
 
 function createPages({ topicPages, clock }: Parts, redact: Redact) {

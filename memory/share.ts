@@ -2,6 +2,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { createMutex, finishesWithin } from '../common/async.ts';
 import { CometError, getMessage, getOnly } from '../common/errors.ts';
+import { LruMap } from '../common/map.ts';
 import { getStatements } from './facts.ts';
 import { getTeammate, getTitle, isWaitingDraft, type MemoryNode } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
@@ -419,13 +420,9 @@ function lazyBus(open: () => Promise<Bus>, rest: () => Promise<void>): Bus {
 }
 
 /** Of the same project, the answer of the first time: it takes a look at the disk, and there are many memories. */
-function onceEach<T>(of: (project: string) => T): (project: string) => T {
-  const answers = new Map<string, { readonly answer: T }>();
-  return (project) => {
-    const entry = answers.get(project) ?? { answer: of(project) };
-    answers.set(project, entry);
-    return entry.answer;
-  };
+function onceEach<T extends string | boolean>(of: (project: string) => T): (project: string) => T {
+  const answers = new LruMap<string, T>(Number.POSITIVE_INFINITY);
+  return (project) => answers.getOrCreate(project, () => of(project));
 }
 
 /** The engine is the one writer of its home. */

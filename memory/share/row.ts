@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
 import path from 'node:path';
 import { z } from 'zod';
+import { LruMap } from '../../common/map.ts';
 import { parseJson, sha256 } from '../../common/text.ts';
 import { MemoryNode } from '../model/node-schema.ts';
 import { parseTask, type Task } from '../model/task.ts';
@@ -135,13 +136,8 @@ export function generateKeys() {
 
 /** Keys as they were read last: each is used for many rows. */
 function createKeyReader(read: (der: Buffer) => KeyObject): (key: string) => KeyObject {
-  const keys = new Map<string, KeyObject>();
-  return (text) => {
-    const key = keys.get(text) ?? read(Buffer.from(text, 'base64'));
-    if (keys.size >= MOST_KEYS) keys.clear();
-    keys.set(text, key);
-    return key;
-  };
+  const keys = new LruMap<string, KeyObject>(MOST_KEYS);
+  return (text) => keys.getOrCreate(text, () => read(Buffer.from(text, 'base64')));
 }
 
 const getPrivateKey = createKeyReader((key) => createPrivateKey({ key, type: 'pkcs8', format: 'der' }));
@@ -168,6 +164,5 @@ export function rowDigest(machine: string, row: Row): string {
 }
 
 export function parsePayload(json: string): Payload | null {
-  const read = Payload.safeParse(parseJson(json));
-  return read.success ? read.data : null;
+  return Payload.safeParse(parseJson(json)).data ?? null;
 }

@@ -118,11 +118,12 @@ type Parts = {
 /** Yields the thread to other work. */
 const LINES_AT_ONCE = 100;
 
-export function createSnapshotService({ nodeFiles, snapshots, catalogue, pageFiles, factFiles }: Parts) {
+export function createSnapshotService(parts: Parts) {
+  const { nodeFiles, snapshots, catalogue } = parts;
   return {
     async take(reason: 'edit' | 'rm' | 'import' | 'rollback' | 'consolidate'): Promise<string> {
-      const pages = { ...(await archivedPages(pageFiles)), ...(await archivedFacts(factFiles)) };
-      const archive = { nodes: catalogue.every(), briefs: await nodeFiles.briefs(), ...pages };
+      const files = await archivedFiles(parts);
+      const archive = { nodes: catalogue.every(), briefs: await nodeFiles.briefs(), ...files };
       const text = (await inPieces(archiveLines(archive), (line) => line)).join('');
       return (await snapshots.write(reason, text)).id;
     },
@@ -152,17 +153,13 @@ export function createSnapshotService({ nodeFiles, snapshots, catalogue, pageFil
   };
 }
 
-/** Topic pages and what was placed in them. */
-export async function archivedPages(pageFiles: Pick<PageFiles, 'load'>): Promise<{ pages: ArchivedPage[] }> {
+/** Topic pages with what was placed in them, and files of facts. */
+export async function archivedFiles({ pageFiles, factFiles }: Pick<Parts, 'pageFiles' | 'factFiles'>) {
   const { texts } = await pageFiles.load();
-  const rest = [...texts].filter(([name]) => /^topics\/.+\.md$/.test(name) || name === PAGE_NAMES.state);
-  return { pages: rest.map(([name, text]) => ({ name, text })).sort((a, b) => compareText(a.name, b.name)) };
-}
-
-/** Files of facts. */
-export async function archivedFacts(factFiles: Pick<FactFiles, 'texts'>): Promise<{ facts: ArchivedPage[] }> {
-  const texts = [...(await factFiles.texts())].map(([name, text]) => ({ name, text }));
-  return { facts: texts.sort((a, b) => compareText(a.name, b.name)) };
+  const pages = [...texts].filter(([name]) => /^topics\/.+\.md$/.test(name) || name === PAGE_NAMES.state);
+  const ordered = (files: Iterable<readonly [string, string]>): ArchivedPage[] =>
+    [...files].map(([name, text]) => ({ name, text })).sort((a, b) => compareText(a.name, b.name));
+  return { pages: ordered(pages), facts: ordered(await factFiles.texts()) };
 }
 
 async function inPieces(lines: Iterable<string>, change: (line: string) => string): Promise<string[]> {

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Table as ArrowTable, RecordBatch } from 'apache-arrow';
 import { CometError, indexError, type Problem } from '../../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../../common/files.ts';
-import { LruMap } from '../../../common/map.ts';
+import { LruMap, memoize } from '../../../common/map.ts';
 import type { Embedder } from '../../embeddings/embedder.ts';
 import { createMeanVector } from '../../embeddings/vectors.ts';
 import { entityTokens, SCRIPT_DIMENSIONS, uniqueTokens } from '../../text/tokenizer.ts';
@@ -350,7 +350,7 @@ async function turnTexts(
     if (table === null) continue;
     // Rows are taken faster than found.
     const isMissing = ({ turnId }: HitRow): boolean => missing.includes(turnId ?? '');
-    const rowIds = [...(hitRows.get(table) ?? [])].flatMap(([rowId, row]) => (isMissing(row) ? [rowId] : []));
+    const rowIds = [...getHitRows(table)].flatMap(([rowId, row]) => (isMissing(row) ? [rowId] : []));
     if (rowIds.length > 0) add(await table.take(rowIds, TEXTS));
     const others = missing.filter((turnId) => !found.has(turnId));
     if (others.length > 0) for await (const batch of table.read(TEXTS, isIn('turn_id', others))) add(batch);
@@ -455,7 +455,7 @@ export async function joinHits(results: readonly LaneResult[], limit: number): P
 type HitRow = Omit<FoundNode['hit'], 'lanes'> & Pick<FoundNode, 'sources'>;
 
 /** Row ids are not used again, so what was read of one stays. */
-const hitRows = new WeakMap<RowTable, LruMap<number, HitRow>>();
+const getHitRows = memoize((_: RowTable) => new LruMap<number, HitRow>(KEPT_ROWS));
 
 async function readRows(results: readonly LaneResult[]): Promise<Map<RowTable, Map<number, FoundNode>>> {
   const wanted = new Map<RowTable, { readonly kind: Kind; readonly rowIds: Set<number> }>();
@@ -465,8 +465,7 @@ async function readRows(results: readonly LaneResult[]): Promise<Map<RowTable, M
     wanted.set(table, { kind, rowIds });
   }
   const read = [...wanted].map(async ([table, { kind, rowIds }]) => {
-    const known = hitRows.get(table) ?? new LruMap<number, HitRow>(KEPT_ROWS);
-    hitRows.set(table, known);
+    const known = getHitRows(table);
     const found = new Map<number, FoundNode>();
     for (const rowId of rowIds) {
       const row = known.get(rowId);
