@@ -91,12 +91,7 @@ export function valueQuestion(sentence: string): Draft | null {
   return numbered === null ? null : draftQuestion(sentence, numbered, `which ${numbered[1]}`, numbered[2] as string);
 }
 
-function draftQuestion(
-  sentence: string,
-  { index, 0: whole }: RegExpExecArray,
-  words: string,
-  answer: string,
-): Draft | null {
+function draftQuestion(sentence: string, { index, 0: whole }: RegExpExecArray, words: string, answer: string) {
   const [head, tail] = [sentence.slice(0, index), sentence.slice(index + whole.length)];
   const isQuoted = (head.split('"').length - 1) % 2 === 1;
   // Without the value the rest must not give it away.

@@ -233,11 +233,7 @@ export function toSlug(text: string): string {
 }
 
 /** The page without links to these nodes, and without statements that rest on nothing else; null where nothing is left. */
-export function withoutNodes(
-  page: Page,
-  removedIds: ReadonlySet<string>,
-  getLink: (nodeId: string) => string,
-): Page | null {
+export function withoutNodes(page: Page, removedIds: ReadonlySet<string>, getLink: (nodeId: string) => string) {
   const changes = new Map<number, string | null>();
   const lines = getLines(page);
   for (const { at, statement } of lines) {

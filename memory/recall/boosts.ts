@@ -42,11 +42,7 @@ export function raises(boosts: Boosts): boolean {
 }
 
 /** By how much a node's score is raised; 1 for one that is gone. */
-export function getRaise(
-  references: number,
-  facts: Raised | null,
-  { boosts, project, nowMs, date }: BoostRules,
-): number {
+export function getRaise(references: number, facts: Raised | null, { boosts, project, nowMs, date }: BoostRules) {
   if (facts === null) return 1;
   const { origin, atMs, recalled } = facts;
   return (

@@ -25,11 +25,7 @@ export interface Showing {
  * the turn that answers instead of the summary. The origin is that of what the line shows. Superseded statements are
  * left out or marked.
  */
-export function memoryLine(
-  node: NodeContent,
-  passage: Passage | null,
-  { note = '', past = false }: Showing = {},
-): MemoryLine {
+export function memoryLine(node: NodeContent, passage: Passage | null, { note = '', past = false }: Showing = {}) {
   const mark = [validityNote(node), note].map((each) => (each === '' ? '' : ` ${each}`)).join('');
   if (passage === null) {
     const summary = past ? node.summary : (currentSummary(node) ?? node.summary);

@@ -3,7 +3,7 @@ import type { SourcedClaim } from '../compaction/brief.ts';
 import type { Task, TaskList } from '../ingest/task-list.ts';
 import { isBundled, isFromText, type MemoryNode, type StoredBrief } from '../model/node.ts';
 import { isPast } from '../text/validity.ts';
-import type { ProjectState, StateItem, TaskItems } from './project-state.ts';
+import type { ProjectState, StateItem } from './project-state.ts';
 
 /** Limits on open items of other sessions. */
 const THREADS = 4;
@@ -122,10 +122,7 @@ function taskText({ text, status }: Task): string {
 }
 
 /** Tasks as items of a project's state; one without a node is left out. */
-export function taskItems(
-  tasks: readonly StatedTask[],
-  getNode: (task: StatedTask) => MemoryNode | undefined,
-): TaskItems {
+export function taskItems(tasks: readonly StatedTask[], getNode: (task: StatedTask) => MemoryNode | undefined) {
   const open = tasks.filter(isUnfinished).flatMap((task): StateItem[] => {
     const node = getNode(task);
     const { origin, turn } = task;

@@ -62,8 +62,7 @@ export function readProjectState(nodes: readonly MemoryNode[], tasks = NO_TASKS,
   const isOver = findSettled(newestFirst);
   const isDone = findClosed(newestFirst, 'open');
   const isDropped = findClosed(newestFirst, 'decisions');
-  const isSettled = (item: StateItem): boolean =>
-    isOver(item) || tasks.done.some((text) => isNearDuplicate(text, item.text));
+  const isSettled = (item: StateItem) => isOver(item) || tasks.done.some((text) => isNearDuplicate(text, item.text));
   return {
     open: distinct(
       [...tasks.open, ...openItems].filter((item) => !isDone(item)),
@@ -148,11 +147,7 @@ function getOutcome(node: MemoryNode): StateItem[] {
 }
 
 /** The newest, without what repeats a newer one. */
-function distinct(
-  items: readonly StateItem[],
-  most: number,
-  isWanted: (item: StateItem) => boolean = () => true,
-): StateItem[] {
+function distinct(items: readonly StateItem[], most: number, isWanted: (item: StateItem) => boolean = () => true) {
   const kept = new Map<StateItem, ReadonlySet<string>>();
   for (const item of items) {
     if (kept.size === most) break;

@@ -150,12 +150,7 @@ export function createRecall(parts: Parts) {
       return new Map(aliases.filter(([turnId, ids]) => ids.length > 0 || isGone(turnId)));
     },
     /** Lines for facts that are not as the conversation was shown them, within `facts.tokens`; none with `session`. */
-    async factChanges(
-      sessionId: string,
-      projectDir: string | null,
-      shown: ShownText,
-      scope?: Scope,
-    ): Promise<readonly string[]> {
+    async factChanges(sessionId: string, projectDir: string | null, shown: ShownText, scope?: Scope) {
       if (scope === 'session') return [];
       return parts.factChanges({ ...shown, sessionId, project: getProject(projectDir) });
     },

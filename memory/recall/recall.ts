@@ -169,8 +169,7 @@ export function createRecaller(deps: RecallerDeps) {
       if (!breaker.allows()) return [];
       const query = recallQuery(request.prompt, request.recent);
       const { visibleTurns, shown, projectDir } = request;
-      const visible = ({ turns }: MemoryNode): boolean =>
-        turns.length > 0 && turns.every((turnId) => visibleTurns.has(turnId));
+      const visible = ({ turns }: MemoryNode) => turns.length > 0 && turns.every((turnId) => visibleTurns.has(turnId));
       const filter = getScope(request.scope ?? config.scope, request.sessionId, getProject(projectDir));
       const search = { query, projectDir, filter, limit: config.maxResults, gated: true, skips: visible, shown };
       const hits = await beforeAbort(find(search), signal);
