@@ -7,7 +7,6 @@ import { type EngineClient, engineClient, getEngine } from '../engine/api/client
 import type { Context as EngineContext } from '../engine/lifecycle/index.ts';
 import { createTerm, type Stream, type Term } from './terminal/term.ts';
 
-/** What the program is started with. */
 interface Surroundings {
   readonly env: NodeJS.ProcessEnv;
   readonly stdout: Stream;

@@ -115,7 +115,6 @@ export function idleModel(backend: string): MemoryStatus['llm'] {
   return { backend, ...use, deferred: 0, deferred_because: '', deferred_until: null, last_error: '' };
 }
 
-/** The status of memory that has done nothing. */
 export const IDLE_MEMORY: Omit<MemoryStatus, 'llm' | 'problems'> = {
   queue: { sensor: 0, compacter: 0, indexer: 0 },
   sensor: { turns: 0, in_doubt: 0, asked: 0 },

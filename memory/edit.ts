@@ -53,7 +53,6 @@ export function createEditing({ catalogue, getProject, redactor, resolve, snapsh
       const result = await work();
       return { result, before: chosen.filter((node) => catalogue.get(node.node_id) !== node) };
     },
-    /** Saves the nodes as they were. */
     putBack: (nodes: readonly MemoryNode[]): Promise<void> => withFreshFiles(store, (store) => store.save(nodes)),
     /** Pinned nodes are always shown in their project, or in the one of `projectDir`. @throws as `edit` */
     pin: (ids: readonly string[], isPinned: boolean, projectDir?: string): Promise<readonly MemoryNode[]> =>

@@ -16,7 +16,6 @@ import {
   type ShareState,
   type StateFile,
 } from './share/parts.ts';
-import { NAME } from './share/row.ts';
 import { openShare, type Share } from './share/service.ts';
 import { createSharedPages } from './share-pages.ts';
 import { createSharedTurns } from './share-turns.ts';
@@ -32,11 +31,6 @@ const FRESH_MS = 60_000;
 const IDLE_MS = 10_000;
 /** A stop waits for the storage no longer than this; what is not sent then is sent at the next start. */
 const LAST_PUSH_MS = 3_000;
-
-/** Whether a machine, or a person, may be called so. */
-export function isSharedName(name: string): boolean {
-  return NAME.test(name);
-}
 
 export const shareAddress = z
   .string()

@@ -17,7 +17,6 @@ export async function openDraft(text: string, name: string, command: readonly st
       await runEditor([...command, file]);
       return readFile(file, 'utf8');
     },
-    /** Removes the file. */
     drop: (): Promise<void> => rm(dir, { recursive: true, force: true }),
   };
 }

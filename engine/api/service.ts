@@ -15,7 +15,6 @@ import type { Health } from './ui/doctor.ts';
 import type { Removals } from './ui/forget.ts';
 import type { Undo } from './ui/snapshot.ts';
 
-/** What the operations run on. */
 export interface EngineServices {
   readonly memory: Memory;
   readonly tasks: Tasks;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import { isSharedName, shareAddress } from '../../memory/index.ts';
+import { SHARED_NAME, shareAddress } from '../../memory/index.ts';
 import { operation } from './service.ts';
 
 /** Credentials of the shell that asks: passed on to the storage, and kept only while the engine runs. */
@@ -23,7 +23,7 @@ export const shareOperations = {
       env,
     }),
     ({ sharing }, { url, first, scope = null, projects = null, name, env }) => {
-      if (!isSharedName(name))
+      if (!SHARED_NAME.test(name))
         throw new CometError('usage', '--name is up to 40 letters, digits, dots, dashes and spaces');
       return sharing.join({ url, scope, projects, name }, first, env);
     },

@@ -219,14 +219,11 @@ interface Before {
 /** Where things are: the index, the episodes since the last brief, the open tasks. */
 async function orient({ tasks }: Parts, { nodes, shelf }: Before, { nowMs, last }: PassInput) {
   const toldMs = Date.parse(last?.told ?? '');
-  const sinceMs = toldMs <= nowMs ? toldMs : Math.max(nowMs - FIRST_BRIEF_MS, oldestMs(nodes, nowMs) - 1);
+  const oldestMs = nodes.reduce((oldest, { valid_from }) => Math.min(oldest, Date.parse(valid_from)), nowMs);
+  const sinceMs = toldMs <= nowMs ? toldMs : Math.max(nowMs - FIRST_BRIEF_MS, oldestMs - 1);
   const lines = (await tasks?.briefLines({ sinceMs, nowMs })) ?? { open: 0, due: [], neglected: [] };
   const episodes = listNodesSince(nodes, sinceMs);
   return { sinceMs, episodes: episodes.length, topics: shelf.pages.size, lines };
-}
-
-function oldestMs(nodes: readonly MemoryNode[], nowMs: number): number {
-  return nodes.reduce((oldest, { valid_from }) => Math.min(oldest, Date.parse(valid_from)), nowMs);
 }
 
 interface BriefParts extends Before {

@@ -125,10 +125,7 @@ function distinct(items: readonly string[]): string[] {
   return [...new Set(items)];
 }
 
-export interface MergeText {
-  readonly summary: string;
-  readonly trigger: string;
-}
+export type MergeText = Pick<MemoryNode, 'summary' | 'trigger'>;
 
 export interface ConsolidationRule {
   /** Minimum share of the shorter text's words that the other contains. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Clock, runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
+import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import type { Problem } from '../../common/errors.ts';
 import { compareText, parseJson } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
@@ -29,7 +29,6 @@ export type LibraryPages = ReturnType<typeof createLibraryPages>;
 
 interface Parts {
   readonly pageFiles: PageFiles;
-  readonly clock: Clock;
   /** Absent where no tasks are kept. */
   readonly tasks?: Pick<Tasks, 'active' | 'lint'>;
 }

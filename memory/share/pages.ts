@@ -21,11 +21,7 @@ interface LeavingBlock {
 const DIGEST = { here: 'here', gone: 'gone' } as const;
 const SECTION_CHARS = 1_500;
 /** Ids of memories that stand for sections: no memory has this date. */
-const PAGE_NODE = 'mem_20000101_';
-
-export function isPageNode(id: string): boolean {
-  return id.startsWith(PAGE_NODE);
-}
+export const PAGE_NODE = 'mem_20000101_';
 
 function getPlace({ kind }: Pick<PageRef, 'kind'>, { places }: SharedBlocks): string {
   return (kind === 'facts' ? places.facts : places.pages).name;

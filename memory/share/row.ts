@@ -29,6 +29,7 @@ const line = (most: number) =>
     .max(most)
     .regex(/^\P{Cc}*$/u);
 
+/** Of a machine, or a person. */
 export const NAME = /^[\p{L}\p{N}][\p{L}\p{N}._ -]{0,39}$/u;
 
 /** The first row of a machine: who it is. Not sealed as a whole, because it holds the salt. */

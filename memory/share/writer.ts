@@ -1,7 +1,7 @@
 import { CometError } from '../../common/errors.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPrivate, type KeptReason, keptReason, outgoing } from './filter.ts';
-import { changedBlocks, inOrder, isPageNode, pageNodes } from './pages.ts';
+import { changedBlocks, inOrder, PAGE_NODE, pageNodes } from './pages.ts';
 import { BATCH, getDigest, newState, type ShareContext, type SharedNode, type ShareState } from './parts.ts';
 import { canonicalJson, MAX_PAYLOAD_CHARS, type Payload, type Row, rowDigest, signRow } from './row.ts';
 import { seal } from './seal.ts';
@@ -155,7 +155,7 @@ async function sharedPages({ memory, rules, state }: ShareContext) {
   const nodes = pageNodes(blocks, machine);
   const ids = new Set(nodes.map(({ node_id }) => node_id));
   const isGone = ([id, { owner, sequences }]: [string, SharedNode]): boolean =>
-    owner === OWN && isPageNode(id) && sequences.length > 0 && !ids.has(id);
+    owner === OWN && id.startsWith(PAGE_NODE) && sequences.length > 0 && !ids.has(id);
   const removals = places.pages.isWhole ? Object.entries(known).filter(isGone) : [];
   return { nodes, gone: removals.map(([id]) => id) };
 }

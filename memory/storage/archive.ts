@@ -110,24 +110,25 @@ export function* archiveLines({ nodes, briefs, ...files }: Archive): Generator<s
 /** One line of `jsonl` without these nodes and turns, links to them and claims that rest on them; '' where none is left. */
 export function scrubLine(line: string, removal: RemovedNodes): string {
   if (line === '') return '';
-  const read = Line.or(z.looseObject({ [MARK]: z.number() })).parse(JSON.parse(line)) as Partial<z.infer<typeof Line>>;
-  if ('node' in read && read.node !== undefined) {
-    const { node } = read;
+  const read = Line.or(z.looseObject({ [MARK]: z.number() })).parse(JSON.parse(line));
+  const { node, brief, pages, facts } = read as Pick<Archive, 'pages' | 'facts'> & {
+    readonly node?: MemoryNode;
+    readonly brief?: StoredBrief;
+  };
+  if (node !== undefined) {
     if (removal.isGone(node) || (isRedirect(node) && removal.ids.has(node.superseded_by ?? ''))) return '';
     const links = node.links.filter((id) => !removal.ids.has(id));
     const kept = { ...withoutRevisionsBy(node, removal.ids), links };
     return isDeepStrictEqual(kept, node) ? line : JSON.stringify({ node: kept });
   }
-  if ('pages' in read && read.pages !== undefined) {
-    return JSON.stringify({ pages: read.pages.flatMap((page) => withoutGone(page, removal.ids)) });
-  }
-  if ('facts' in read && read.facts !== undefined) {
-    return JSON.stringify({ facts: read.facts.map(({ name, text }) => ({ name, text: withoutFacts(text, removal) })) });
-  }
-  if (!('brief' in read) || read.brief === undefined) return line;
+  if (pages !== undefined) return JSON.stringify({ pages: pages.flatMap((page) => withoutGone(page, removal.ids)) });
+  if (facts !== undefined)
+    return JSON.stringify({ facts: facts.map(({ name, text }) => ({ name, text: withoutFacts(text, removal) })) });
+  if (brief === undefined) return line;
   const stays = ({ sources }: Claim): boolean => !sources.some((turnId) => removal.turnIds.has(turnId));
-  const { active, hints } = read.brief;
-  return JSON.stringify({ brief: { ...read.brief, active: active.filter(stays), hints: hints.filter(stays) } });
+  return JSON.stringify({
+    brief: { ...brief, active: brief.active.filter(stays), hints: brief.hints.filter(stays) },
+  });
 }
 
 export interface RemovedNodes {

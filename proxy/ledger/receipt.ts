@@ -59,7 +59,6 @@ export interface Receipt {
   readonly edits: readonly ReceiptEdit[];
 }
 
-/** Prompt tokens by price. */
 type BillSheet = ReturnType<typeof toSheet>;
 
 interface Economics {

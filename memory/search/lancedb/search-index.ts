@@ -30,7 +30,6 @@ import {
   quoted,
   type RowTable,
   SHAPES,
-  splitIds,
   type Tables,
 } from './table.ts';
 import { type CountedRow, createTermCounts, type DocumentFrequencies, type TermCounts } from './term-counts.ts';
@@ -72,7 +71,6 @@ const TEXTS = ['turn_id', 'text', 'origin'];
 /** More terms slow full text down and add little. */
 const MAX_TERMS = 48;
 
-/** What each lane asks. */
 const LANES: Readonly<Record<Lane, { readonly kind: Kind; readonly column: string }>> = {
   raw: { kind: 'turn', column: 'tokens' },
   window: { kind: 'turn', column: 'window' },
@@ -127,8 +125,8 @@ async function openSound(options: LanceIndexOptions): Promise<Sound | string> {
       for (const kind of ['turn', 'node', 'fact'] as const) await probe(tables, key, kind, embedder.dimensions);
       for await (const { nodeId } of nodesAndTurns(tables, key)) projectByNode.set(nodeId, key);
     }
-    const [dirty, unfinished] = await Promise.all([DIRTY, UNFINISHED].map((name) => readLines(path.join(dir, name))));
-    return { tables, projectByNode, dirty: new Set(dirty), unfinished: new Set(unfinished) };
+    const readLines = async (name: string) => new Set(splitLines(await readFileIfPresent(path.join(dir, name))));
+    return { tables, projectByNode, dirty: await readLines(DIRTY), unfinished: await readLines(UNFINISHED) };
   } catch (error) {
     await rm(`${dir}.damaged`, { recursive: true, force: true });
     await rename(dir, `${dir}.damaged`);
@@ -137,9 +135,7 @@ async function openSound(options: LanceIndexOptions): Promise<Sound | string> {
   }
 }
 
-async function readLines(file: string): Promise<string[]> {
-  return (await readFileIfPresent(file))?.split('\n').filter(Boolean) ?? [];
-}
+const splitLines = (text: string | null): string[] => text?.split('\n').filter(Boolean) ?? [];
 
 /** Reads a little of every index and vector column, so that damage shows when the index opens. */
 async function probe(tables: Tables, key: string, kind: Kind, dimensions: number): Promise<void> {
@@ -499,7 +495,7 @@ function toHitRows(kind: Kind, rows: ArrowTable): (readonly [rowId: number, row:
       atMs: times?.get(at) as number,
       tellsTime: (timed?.get(at) as boolean | undefined) ?? false,
       place: place < 0 ? null : place,
-      sources: kind === 'fact' ? splitIds(sources?.get(at) as string) : [],
+      sources: kind === 'fact' ? splitLines(sources?.get(at) as string) : [],
     };
     return [rowId, row];
   });

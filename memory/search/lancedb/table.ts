@@ -212,6 +212,7 @@ export const SHAPES: Readonly<Record<Kind, TableShape>> = {
   },
   node: { texts: ['digest'], words: ['tokens', 'trigger'], others: [], lookups: [], hit: ['node_id', 'created_at_ms'] },
   fact: {
+    // Ids, one a line.
     texts: ['sources'],
     words: ['tokens'],
     others: [],
@@ -246,15 +247,6 @@ export function wordsIndex(): Index {
     withPosition: false,
     maxTokenLength: 512,
   });
-}
-
-/** Lists of ids are stored as lines. */
-export function joinIds(ids: readonly string[]): string {
-  return ids.join('\n');
-}
-
-export function splitIds(lines: string): string[] {
-  return lines === '' ? [] : lines.split('\n');
 }
 
 export function quoted(text: string): string {

@@ -11,7 +11,6 @@ import {
   findRows,
   getKey,
   isIn,
-  joinIds,
   type Kind,
   quoted,
   type RowTable,
@@ -404,7 +403,7 @@ function getRecord(row: IndexRow, embedding: Embedding | undefined): TableRecord
     case 'node':
       return { ...shared, digest: embedding === undefined ? '' : row.digest, trigger: tokenize(row.trigger).join(' ') };
     case 'fact':
-      return { ...shared, sources: joinIds(row.sources) };
+      return { ...shared, sources: row.sources.join('\n') };
   }
 }
 

@@ -42,11 +42,6 @@ export async function openPageFiles({
     }
   }
 
-  async function findBlocked(wanted: readonly string[]): Promise<string | null> {
-    for (const folder of wanted) if (!(await isWritable(folder))) return folder;
-    return null;
-  }
-
   async function replace({ name, before, after }: PageRewrite): Promise<boolean> {
     const file = path.join(dir, name);
     // Refuse a name that resolves to a path outside its folder.
@@ -77,7 +72,9 @@ export async function openPageFiles({
         }
         problems.push(...cache.others().map((file) => ({ file, message: NO_FILE })));
       }
-      let blocked = await findBlocked([dir, ...folders.filter((folder) => !folder.endsWith('plans'))]);
+      let blocked: string | null = null;
+      for (const folder of [dir, ...folders.filter((each) => !each.endsWith('plans'))])
+        if (blocked === null && !(await isWritable(folder))) blocked = folder;
       for (const name of Object.values(PAGE_NAMES)) {
         const file = path.join(dir, name);
         const text = await readFile(file, 'utf8')

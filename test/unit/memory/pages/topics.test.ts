@@ -11,7 +11,6 @@ const getShelf = (texts: ReadonlyMap<string, string>) =>
       replace: async () => false,
       getAddress: () => '',
     },
-    clock: { now: Date.now },
   }).shelf();
 
 const NODE = 'mem_20260302_090000_7a61b5';
