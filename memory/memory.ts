@@ -1,14 +1,14 @@
 import { createArchives } from './archive.ts';
-import { type Capture, createCapture } from './capture.ts';
+import { createCapture } from './capture.ts';
 import { createDetails } from './compaction/details.ts';
 import { openConsolidator, recoverChange } from './consolidation/consolidation.ts';
 import { createSchedule } from './consolidation/schedule.ts';
 import { createEditing } from './edit.ts';
 import { createForgetting } from './forget.ts';
-import { createImports, type Import } from './import.ts';
+import { createImports } from './import.ts';
 import { createItems } from './items.ts';
-import { createLibrary, type Library, resolveNode } from './library.ts';
-import { type BackgroundTasks, createMaintenance, type Maintenance, startBackgroundTasks } from './maintenance.ts';
+import { createLibrary, resolveNode } from './library.ts';
+import { type BackgroundTasks, createMaintenance, startBackgroundTasks } from './maintenance.ts';
 import type { MemoryNode } from './model/node.ts';
 import { changedFactLines, withFacts } from './pages/format-facts.ts';
 import { createLibraryBlock } from './pages/library-block.ts';
@@ -17,20 +17,15 @@ import { withClientDocuments } from './recall/client-documents.ts';
 import { createFileSearch } from './recall/file-search.ts';
 import { createProjectOverview } from './recall/project-overview.ts';
 import { createRecaller, type Recaller } from './recall/recall.ts';
-import { createRecall, type Recall } from './recall/recall-service.ts';
+import { createRecall } from './recall/recall-service.ts';
 import { createReranking } from './recall/reranking.ts';
 import { createSessionContext } from './recall/session-context.ts';
 import type { OpenBlock, ShownText } from './recall/types.ts';
 import { openSessions } from './sessions.ts';
-import { createSharing, type Sharing } from './share.ts';
+import { createSharing } from './share.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
-export interface Memory {
-  readonly capture: Capture;
-  readonly recall: Recall;
-  readonly library: Library;
-  readonly imports: Import;
-  readonly maintenance: Maintenance;
-}
+
+export type Memory = Omit<Awaited<ReturnType<typeof createMemory>>, 'sharing'>;
 
 /**
  * Composes the services. Resolves once the nodes on disk are known; sessions and index follow in the background, and
@@ -39,7 +34,7 @@ export interface Memory {
  * With `llm: off` no model is used and nothing is compacted unasked: turns are kept, and nodes are made locally only
  * where `prepareNodes` or `flush` asks for them (or when 200 turns wait).
  */
-export async function createMemory(options: MemoryOptions): Promise<Memory & { readonly sharing: Sharing | null }> {
+export async function createMemory(options: MemoryOptions) {
   const parts = await createParts(options);
   const { store, log, dreamFiles, pipeline, modelUpgrades, catalogue, removal, topicDetector } = parts;
   const sessions = await openSessions(parts);

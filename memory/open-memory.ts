@@ -6,10 +6,9 @@ import type { Config } from '../common/config.ts';
 import { getReason, type Problem } from '../common/errors.ts';
 import { ensureDir } from '../common/files.ts';
 import type { Log } from '../common/log.ts';
-import { type HomePaths, VERSION } from '../common/paths.ts';
-import type { Redactor } from '../redact/index.ts';
+import { VERSION } from '../common/paths.ts';
 import type { Corpus, Embedder } from './embeddings/embedder.ts';
-import { getEmbedder, openEmbedder } from './embeddings/open-embedder.ts';
+import { type EmbedderParts, getEmbedder, openEmbedder } from './embeddings/open-embedder.ts';
 import type { Memory } from './memory.ts';
 import type { Task } from './model/task.ts';
 import type { ClaudeCliOptions } from './models/claude-code.ts';
@@ -32,11 +31,10 @@ const randomHex = (): string => randomBytes(8).toString('hex');
 const WARM_MS = 1_000;
 const NO_CORPUS: Corpus = { pieceWeights: () => new Map(), mean: async () => null };
 
-export interface OpenMemoryOptions extends Pick<MemoryOptions, 'sealedOrigin' | 'activity' | 'savings' | 'filter'> {
-  readonly env: NodeJS.ProcessEnv;
+export interface OpenMemoryOptions
+  extends Pick<MemoryOptions, 'sealedOrigin' | 'activity' | 'savings' | 'filter'>,
+    Pick<EmbedderParts, 'env' | 'paths' | 'redactor' | 'log'> {
   readonly config: Config;
-  readonly paths: HomePaths;
-  readonly redactor: Redactor;
   readonly budget: Budget;
   /** Counts the use of the models. */
   readonly usage: UsageCounter;
@@ -44,7 +42,6 @@ export interface OpenMemoryOptions extends Pick<MemoryOptions, 'sealedOrigin' | 
   /** Called before a turn is worked on. */
   readonly onMark?: ((what: TurnWork, turnId: string) => void) | undefined;
   readonly share?: Pick<ShareOptions, 'settings' | 'keepSettings' | 'isForbidden'>;
-  readonly log: Log;
 }
 
 /**

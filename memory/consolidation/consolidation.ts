@@ -27,9 +27,9 @@ import {
   withBrief,
   withoutBrief,
 } from './brief.ts';
-import { buildChangeSet, type ChangeSet, type NeighborPairs } from './change-set.ts';
-import { type ConsolidationRule, consolidationRule, consolidationThresholds, type NodePair } from './merge-nodes.ts';
-import { createMergeWriter, type MergeWriter } from './merge-writer.ts';
+import { buildChangeSet, type ChangeSet, type ChangeSetInput, type NeighborPairs } from './change-set.ts';
+import { consolidationRule, consolidationThresholds, type NodePair } from './merge-nodes.ts';
+import { createMergeWriter } from './merge-writer.ts';
 
 export interface ConsolidationRequest {
   /** Report the changes without applying them. */
@@ -167,14 +167,9 @@ export async function openConsolidator(parts: Parts) {
   };
 }
 
-interface PassInput {
+interface PassInput extends Pick<ChangeSetInput, 'project' | 'rule' | 'mergeWriter' | 'signal' | 'nowMs'> {
   readonly request: ConsolidationRequest;
-  readonly project: string | null;
-  readonly rule: ConsolidationRule;
-  readonly mergeWriter: MergeWriter;
-  readonly signal: AbortSignal;
   readonly last: DreamLedger | null;
-  readonly nowMs: number;
 }
 
 type Pass = Awaited<ReturnType<typeof planPass>>;

@@ -1,6 +1,6 @@
 import type { Origin } from '../../common/turn.ts';
 import type { Ontology } from '../facts/ontology.ts';
-import type { Claim, Decision, Fact, StatedItem, StatementRef } from '../model/node.ts';
+import type { Claim, Decision, Fact, MemoryNode, StatedItem, StatementRef } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { Prompt } from './prompts/prompt.ts';
 
@@ -55,18 +55,12 @@ export interface KnownTask {
 /** Its origin is set by rules only; a model names no origin. */
 type ProposedItem<T extends StatedItem> = Omit<T, 'origin'> & { readonly origin?: T['origin'] };
 
-export interface ProposedNode {
-  readonly summary: string;
-  readonly title?: string;
-  /** What was done or answered. */
-  readonly outcome?: string;
+export interface ProposedNode
+  extends Pick<MemoryNode, 'summary' | 'title' | 'outcome' | 'trigger' | 'importance' | 'recall_mode'> {
   readonly decisions?: readonly ProposedItem<Decision>[];
   readonly open?: readonly ProposedItem<StatedItem>[];
   readonly values?: readonly string[];
-  readonly trigger: string;
   readonly topic_tags: readonly string[];
-  readonly importance: 'HIGH' | 'MED' | 'LOW';
-  readonly recall_mode: 'passive' | 'active' | 'both';
   /** Ids of the turns it covers; the nodes and `skipped` together cover every turn of the input. */
   readonly turns: readonly string[];
   readonly facts: readonly Fact[];
@@ -91,11 +85,9 @@ export interface MergeInput {
   readonly notes: readonly { readonly summary: string; readonly trigger: string; readonly facts: readonly string[] }[];
 }
 
-export interface MergeResult {
+export interface MergeResult extends Pick<MemoryNode, 'summary' | 'trigger'> {
   /** Whether they are; if false, the texts are meaningless. */
   readonly fits: boolean;
-  readonly summary: string;
-  readonly trigger: string;
 }
 
 export interface DetailInput {

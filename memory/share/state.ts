@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isRedirect, type MemoryNode, withoutSuccessor } from '../model/node.ts';
-import { fromOwnMachine, fromTeammate, hidesOrders, type ShareScope } from './filter.ts';
+import { fromOwnMachine, fromTeammate, hidesOrders, type ShareRules, type ShareScope } from './filter.ts';
 import {
   type BlockPayload,
   type Card,
@@ -118,12 +118,7 @@ export function isContinued({ machine, head }: Peer, last: Row | null): boolean 
   return last !== null && last.sequence === head.sequence && rowDigest(machine, last) === head.digest;
 }
 
-export interface Reader {
-  readonly scope: ShareScope;
-  /** Keys of the projects that are shared; for `me`, none means all. */
-  readonly projects: readonly string[];
-  /** Whether verbatim turns are taken over. */
-  readonly raw: boolean;
+export interface Reader extends Pick<ShareRules, 'scope' | 'projects' | 'raw'> {
   readonly trusted: readonly string[];
   /** The machine that published a node; `own` for one that was made here, null for one that is not known. */
   readonly getOwner: (nodeId: string) => string | null;

@@ -1,5 +1,5 @@
 import { createMutex, DAY_MS, type Mutex } from '../../common/async.ts';
-import { CometError, getOnly, type Problem } from '../../common/errors.ts';
+import { CometError, getOnly } from '../../common/errors.ts';
 import { localDay, oneLine } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { escapeHeadings } from '../model/markdown.ts';
@@ -14,9 +14,7 @@ import { localIso, nextTime, readReminder, readTrigger, scheduledMs } from './tr
 
 /** A task as commands and tools show it. */
 export interface TaskView
-  extends Pick<Task, 'name' | 'title' | 'created' | 'status' | 'priority' | 'mode' | 'origin' | 'project'> {
-  /** The sentence that was said, where the title is shorter. */
-  readonly statement?: Task['statement'];
+  extends Omit<Task, 'surfacing' | 'asked' | 'scheduled' | 'sources' | 'trigger' | 'fired' | 'topic'> {
   /** Six hex digits that stay as long as the name of its file does. */
   readonly id: string;
   readonly trigger: string | null;
@@ -25,17 +23,9 @@ export interface TaskView
   /** The trigger time that was surfaced last. */
   readonly fired: string | null;
   readonly topic: string | null;
-  readonly depends_on: readonly string[];
   /** Names of those that are not done. */
   readonly waits_for: readonly string[];
   readonly file: string;
-  readonly body: string;
-}
-
-export interface TaskList {
-  readonly tasks: readonly TaskView[];
-  /** Skipped files, with the reason. */
-  readonly problems: readonly Problem[];
 }
 
 /** What a person or a program may say of a task. */
@@ -164,7 +154,7 @@ export function createTasks(parts: Parts) {
       const { tasks, problems } = await load(all);
       const near = tasks.filter(({ project }) => isNear(project, projectDir));
       const views = await Promise.all(near.map((task) => getView(task, openNames({ tasks, problems }))));
-      return { tasks: views.sort(byDue), problems } satisfies TaskList;
+      return { tasks: views.sort(byDue), problems };
     },
     /** @param within  only tasks of this folder's project. @throws CometError `not_found`, `ambiguous_id` */
     show: async (input: string, within?: string): Promise<TaskView> => shown(await find(input, within)),

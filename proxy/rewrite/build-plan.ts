@@ -365,9 +365,7 @@ export interface PlanInput {
 }
 
 /** Values that differ for every new plan. */
-interface PlanSeed {
-  readonly id: string;
-  readonly createdAtMs: number;
+interface PlanSeed extends Pick<EpochPlan, 'id' | 'createdAtMs'> {
   /** Random text of the fence around injected lines. */
   readonly fence: string;
 }

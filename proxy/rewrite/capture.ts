@@ -47,7 +47,7 @@ export interface UnfinishedTurn {
   readonly sinceMs: number;
 }
 
-interface ResponseRecorderDeps {
+export interface ResponseRecorderDeps {
   readonly memory: Pick<MemorySource, 'captureTurns'>;
   readonly ledger: CostLedger;
   readonly receipts: Receipts;

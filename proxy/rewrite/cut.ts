@@ -288,16 +288,12 @@ export interface RoundsToCut {
   readonly parts: readonly PartSpan[];
 }
 
-export interface RoundCutInput {
+/** `context` is that of a cut between turns: `decideRoundCut` adds what surrounds the rounds. */
+export interface RoundCutInput extends Pick<CutInput, 'isDurable' | 'context' | 'beside'> {
   readonly view: ConversationView;
   readonly turn: TurnSpan;
   /** End of the rounds of this turn that the current plan drops; 0 when it drops none. */
   readonly absorbedEnd: number;
-  readonly isDurable: (part: TurnSpan) => boolean;
-  /** The context of a cut between turns; `decideRoundCut` adds what surrounds the rounds. */
-  readonly context: CutContext;
-  /** The turns before this one. */
-  readonly beside: Beside;
   /** Of the preamble of the turns that go with the rounds, and of those whose state it cannot hold. */
   readonly countBeside: () => number;
 }
@@ -331,13 +327,9 @@ export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut
   return { because: cut.because, start: first.start, end, parts: parts.filter((part) => part.start < end) };
 }
 
-interface KeptTurnsInput {
+interface KeptTurnsInput extends Pick<CutInput, 'turns' | 'absorbed' | 'isDurable'> {
   readonly view: ConversationView;
-  readonly turns: readonly TurnSpan[];
-  /** Turns that the current plan absorbs. */
-  readonly absorbed: number;
   readonly location: PlanLocation | null;
-  readonly isDurable: (part: TurnSpan) => boolean;
 }
 
 /** Tool rounds of complete turns that stay. */

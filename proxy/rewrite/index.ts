@@ -1,18 +1,16 @@
-import { beforeAbort, type Clock, createKeyedMutex, withTimeout } from '../../common/async.ts';
+import { beforeAbort, createKeyedMutex, withTimeout } from '../../common/async.ts';
 import type { Problem } from '../../common/errors.ts';
 import { LruMap } from '../../common/map.ts';
 import { countTokens } from '../../common/text.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
-import { type CostLedger, findConversationRoot, type Receipts } from '../ledger/index.ts';
+import { findConversationRoot } from '../ledger/index.ts';
 import type {
   MemorySource,
   MessagesRequest,
   PolicySource,
-  ProxyLog,
   RecallCounts,
   RewriteOutcome,
   Rewriter,
-  SubagentSource,
   TranscriptSource,
 } from '../ports.ts';
 import {
@@ -59,6 +57,7 @@ import {
   createResponseRecorder,
   findTimes,
   type ResponseRecorder,
+  type ResponseRecorderDeps,
   readTurnMark,
   type UnfinishedTurn,
 } from './capture.ts';
@@ -89,22 +88,17 @@ export interface RewriterConfig extends PlanConfig {
   readonly cut: CutRule | null;
 }
 
-export interface RewriterDeps {
+export interface RewriterDeps
+  extends Pick<ResponseRecorderDeps, 'ledger' | 'receipts' | 'subagents' | 'clock' | 'log'> {
   readonly memory: MemorySource;
   readonly plans: PlanStore;
   /** Sessions whose plans stay in memory. */
   readonly heldSessions?: number;
   readonly policy: PolicySource;
-  readonly ledger: CostLedger;
-  readonly receipts: Receipts;
-  /** Absent where no subagent gets facts. */
-  readonly subagents?: SubagentSource;
   /** Absent where no session is resumed that was begun without the product. */
   readonly transcripts?: TranscriptSource;
   readonly config: RewriterConfig;
-  readonly clock: Clock;
   readonly randomHex: (bytes: number) => string;
-  readonly log: ProxyLog;
 }
 
 export type RunningRewriter = Awaited<ReturnType<typeof createRewriter>>;

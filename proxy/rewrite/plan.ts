@@ -21,7 +21,7 @@ export interface Injection {
   readonly channel: 'system' | 'block';
   readonly text: string;
   readonly nodeIds: readonly string[];
-  /** Absent in plans written before findings were recorded. */
+  /** Of the recalled lines; absent in plans written before findings were recorded. */
   readonly found?: readonly Finding[];
 }
 

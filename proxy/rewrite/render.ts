@@ -1,10 +1,9 @@
 import { countTokens, fenceLines } from '../../common/text.ts';
+import type { MemoryLine } from '../../common/turn.ts';
 import type { Finding, KeptState } from '../ports.ts';
 import type { Injection } from './plan.ts';
 
-export interface Line {
-  readonly nodeId: string;
-  readonly text: string;
+export interface Line extends Pick<MemoryLine, 'nodeId' | 'text'> {
   /** May appear in a system channel. */
   readonly clean: boolean;
   /** Set on recalled lines. */
@@ -17,12 +16,7 @@ export interface Line {
   readonly quotes?: readonly string[];
 }
 
-export interface Rendered {
-  readonly text: string;
-  readonly nodeIds: readonly string[];
-  /** Findings of the recalled lines. */
-  readonly found?: readonly Finding[];
-}
+export type Rendered = Pick<Injection, 'text' | 'nodeIds' | 'found'>;
 
 /** For an unchanged file, Claude Code's Read refers to an earlier result, which may have been dropped. */
 const REREAD = 'Where a tool points to an earlier result that is not shown, `cat` the file.';
