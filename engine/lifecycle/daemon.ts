@@ -98,14 +98,14 @@ export interface DaemonSetup extends ProxyAccess {
   readonly foreground?: boolean;
 }
 
-export interface StartResult {
-  readonly status: GuardStatus;
+export type StartResult = Awaited<ReturnType<typeof settled>>;
+
+interface Starting {
   /** False when it ran before. */
   readonly fresh: boolean;
-  /** Why memory does not work although the guard runs; null when all is well. */
-  readonly problem: string | null;
   /** The guard, where it stays in the foreground. */
   readonly child: ChildProcess | null;
+  readonly deadline: number;
 }
 
 /**
@@ -169,10 +169,8 @@ export async function stopDaemon(paths: HomePaths, { keepsPort = false, restarts
   throw new CometError('daemon_unhealthy', `the daemon (process ${running.pid}) does not stop; ${next}`);
 }
 
-async function settled(
-  paths: HomePaths,
-  { deadline, ...start }: Pick<StartResult, 'fresh' | 'child'> & { readonly deadline: number },
-): Promise<StartResult> {
+/** `problem`: why memory does not work although the guard runs; null when all is well. */
+async function settled(paths: HomePaths, { deadline, ...start }: Starting) {
   let status: GuardStatus | null = null;
   while (performance.now() < deadline) {
     const leftMs = Math.max(1, Math.ceil(deadline - performance.now()));

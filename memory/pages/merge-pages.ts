@@ -31,16 +31,7 @@ export interface MergeInput {
 /** Address of a node, relative to the file of a page: its name below its folder, without ending. */
 export type NodeLinker = (nodeId: string, page?: string) => string;
 
-export interface MergedPages {
-  /** Pages that changed or are new, by name. */
-  readonly changed: ReadonlyMap<string, Page>;
-  readonly placed: readonly string[];
-  /** How many statements were added, and how many moved to `Before`. */
-  readonly added: number;
-  readonly ended: number;
-  /** Ids (`pageStatementId`) of those that no longer hold: they moved to `Before`, or came there at once. */
-  readonly past: readonly string[];
-}
+export type MergedPages = ReturnType<typeof mergePages>;
 
 /** A page gets no further statement beyond this; a second one continues it. */
 const FULL_LINES = 280;
@@ -75,7 +66,7 @@ interface Draft {
 }
 
 /** Merges what is not placed yet; the result does not depend on how it is divided into passes of one order in time. */
-export function mergePages(input: MergeInput): MergedPages {
+export function mergePages(input: MergeInput) {
   const state = createDrafts(input);
   const inOrder = input.candidates.toSorted(
     (one, other) => compareText(one.at, other.at) || compareText(one.id, other.id),
@@ -86,6 +77,7 @@ export function mergePages(input: MergeInput): MergedPages {
   for (const candidate of inOrder) closeEnded(state, candidate);
   for (const candidate of fresh)
     if (candidate.section === REPORTED && report(state, candidate)) placed.push(candidate.id);
+  /** Pages that changed or are new, by name. */
   const changed = new Map<string, Page>();
   for (const [name, draft] of state.drafts) {
     const page = finishPage(draft, (nodeId) => input.getLink(nodeId, name));
@@ -100,8 +92,10 @@ interface State {
   readonly byProject: Map<string, Draft[]>;
   readonly names: Set<string>;
   readonly origins: ReadonlyMap<string, readonly Candidate[]>;
+  /** How many statements were added, and how many moved to `Before`. */
   added: number;
   ended: number;
+  /** Ids (`pageStatementId`) of those that no longer hold: they moved to `Before`, or came there at once. */
   readonly past: string[];
 }
 

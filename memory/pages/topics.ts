@@ -32,12 +32,6 @@ export interface TopicText extends TopicView {
   readonly lines: readonly { readonly section: string; readonly text: string; readonly reported: boolean }[];
 }
 
-export interface TopicList {
-  readonly topics: readonly TopicView[];
-  /** Pages that are skipped, and why. */
-  readonly problems: readonly Problem[];
-}
-
 type Pages = Pick<Shelf, 'texts' | 'pages' | 'others' | 'problems'>;
 
 const LINK = /\[(mem_\d{8}_\d{6}_[0-9a-f]{6})\]\([^()\s]*\)/g;
@@ -61,7 +55,7 @@ export function createTopics({ topicPages, facts, getProject, redactor, index, c
   const { shelf } = topicPages;
   const getKey = ({ projectDir }: TopicFilter) => (projectDir === undefined ? null : getProject(projectDir));
   return {
-    listTopics: async (filter: TopicFilter): Promise<TopicList> => listTopics(await shelf(), getKey(filter)),
+    listTopics: async (filter: TopicFilter) => listTopics(await shelf(), getKey(filter)),
     /** Facts and sections of pages, with the relevance filter of recall; reads both as they are now. */
     async searchTopics(query: string, { top, told = [], ...filter }: TopicSearch) {
       const project = getKey(filter);
@@ -102,8 +96,8 @@ function searchFacts(facts: readonly Fact[], query: SectionQuery): TopicHit[] {
   });
 }
 
-/** Newest first, then pages of a person's own. @param project  with those of the user; null for every project */
-export function listTopics(shelf: Pages, project: string | null): TopicList {
+/** Newest first, then pages of a person's own; `problems` are pages that are skipped, and why. @param project  with those of the user; null for every project */
+export function listTopics(shelf: Pages, project: string | null) {
   const own = [...shelf.pages].map(([name, page]) => getView(name, page));
   const others = [...shelf.others].flatMap(([name, title]): TopicView[] =>
     getProblem(shelf, name) === undefined

@@ -13,18 +13,7 @@ export interface AllowanceRule {
   readonly leastTokens: number;
 }
 
-/** Costs in tokens of uncached input. */
-export interface MemoryAccount {
-  /** What the earlier requests would have cost untouched, and what was saved on them: negative while memory costs. */
-  readonly untouched: number;
-  readonly saved: number;
-  /** The prompt cache does not have this request's prefix. */
-  readonly cold: boolean;
-  readonly prices: { readonly read: number; readonly write: number };
-  readonly receivedTokens: number;
-  /** Tokens that the plan adds to it, less those that it leaves out. */
-  readonly addedTokens: number;
-}
+export type MemoryAccount = ReturnType<typeof openAccount>;
 
 /**
  * Tokens of memory text that this request may add. What the plan leaves out of each request pays for it, or the share:
@@ -45,16 +34,20 @@ export function getBudget(account: MemoryAccount, share: number): number {
   return share * (untouched + price * receivedTokens) + saved - price * addedTokens;
 }
 
-export function openAccount(request: CutRequest): MemoryAccount {
+/** Costs in tokens of uncached input. */
+export function openAccount(request: CutRequest) {
   const { view, match, balance } = request;
   const tokenUsd = findModelTraits(view.model).inputPrice / 1_000_000;
   const { cold, prices } = findCacheState(request);
   return {
+    /** What the earlier requests would have cost untouched, and what was saved on them: negative while memory costs. */
     untouched: (balance?.untouchedUsd ?? 0) / tokenUsd,
     saved: (balance?.savedUsd ?? 0) / tokenUsd,
+    /** The prompt cache does not have this request's prefix. */
     cold: cold || match === null,
     prices,
     receivedTokens: countRequestTokens(view),
+    /** Tokens that the plan adds to it, less those that it leaves out. */
     addedTokens: match === null ? 0 : countAdded(match.plan, request),
   };
 }

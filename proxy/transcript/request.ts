@@ -25,16 +25,7 @@ export interface PastRequest {
   readonly ttl: '5m' | '1h' | null;
 }
 
-export interface PastConversation {
-  readonly sessionId: string;
-  /** '' for the session itself, else the subagent's. */
-  readonly agentId: string;
-  readonly projectDir: string;
-  readonly requests: readonly PastRequest[];
-  /** Requests that continue from an earlier place than the one before. */
-  readonly rewinds: number;
-  readonly compactions: number;
-}
+export type PastConversation = ReturnType<typeof describeChain>;
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -58,6 +49,7 @@ interface Answer {
 }
 
 interface Chain {
+  /** '' for the session itself, else the subagent's. */
   readonly agentId: string;
   readonly steps: Map<string, Step | null>;
   readonly answers: Map<string, Answer>;
@@ -191,7 +183,8 @@ const SUMMARY_PROMPT = {
   text: 'CRITICAL: Respond with TEXT ONLY. Do NOT call any tools. Your task is to create a detailed summary of the conversation so far.',
 };
 
-function describeChain(sessionId: string, { agentId, order, projectDir }: Chain): PastConversation {
+/** `rewinds` are requests that continue from an earlier place than the one before. */
+function describeChain(sessionId: string, { agentId, order, projectDir }: Chain) {
   const build = createMessageBuilder();
   const requests: PastRequest[] = [];
   let [rewinds, compactions, atMs, model] = [0, 0, 0, ''];

@@ -85,15 +85,7 @@ interface ToolShape {
   readonly deferred?: true;
 }
 
-/** What the validation rules need outside `messages`. */
-export interface HeadShape {
-  readonly model: string;
-  readonly system: readonly BlockShape[];
-  readonly tools: readonly ToolShape[];
-  readonly thinking: string;
-  /** TTL of the top-level automatic breakpoint; null without one. */
-  readonly autoTtl: string | null;
-}
+export type HeadShape = ReturnType<typeof shapeHead>;
 
 export interface RequestShape extends HeadShape {
   readonly messages: readonly MessageShape[];
@@ -148,13 +140,14 @@ function keepStanding(block: unknown): unknown[] {
     .map((text) => ({ type: 'text', text }));
 }
 
-/** @param body  the request without its messages */
-export function shapeHead(body: Json): HeadShape {
+/** What the validation rules need outside `messages`. @param body  the request without its messages */
+export function shapeHead(body: Json) {
   return {
     model: toText(body.model),
     system: shapeBlocks(body.system),
     tools: shapeTools(body.tools),
     thinking: isRecord(body.thinking) ? toText(body.thinking.type) : '',
+    /** TTL of the top-level automatic breakpoint; null without one. */
     autoTtl: readTtl(body) ?? null,
   };
 }
