@@ -7,7 +7,7 @@ import { loadConfig } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
 import { ensureDir } from '../../common/files.ts';
 import { type HomePaths, homePaths } from '../../common/paths.ts';
-import { type EngineClient, engineClient } from '../../engine/api/index.ts';
+import { engineClient } from '../../engine/api/index.ts';
 import { PROXY_NAMES, prepareDaemon, startDaemon, stopDaemon } from '../../engine/lifecycle/index.ts';
 import { type Brain, createStandin, type Standin } from '../../test/mock-anthropic/index.ts';
 import type { Term } from '../terminal/term.ts';
@@ -15,14 +15,7 @@ import { createClient, type SentRequest, type Way } from './client.ts';
 import { PROJECT_DIR, type StorySession } from './story.ts';
 
 /** What a demo plays on: a home of its own, the real guard and engine, and the mock upstream behind them. */
-export interface Stage {
-  readonly paths: HomePaths;
-  readonly way: Way;
-  readonly standin: Standin;
-  readonly engine: EngineClient;
-  /** Ends the daemon and the mock upstream in any case, and removes the home unless it is kept. Idempotent. */
-  close(): Promise<void>;
-}
+export type Stage = Awaited<ReturnType<typeof openStage>>;
 
 export interface StageOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -35,7 +28,7 @@ export interface StageOptions {
 }
 
 /** @throws CometError `daemon_unhealthy` or `port_in_use` when guard or engine do not come up; nothing is left then */
-export async function openStage(options: StageOptions): Promise<Stage> {
+export async function openStage(options: StageOptions) {
   // Short: the path of a Unix socket has about a hundred bytes.
   const home = await mkdtemp(path.join(os.tmpdir(), 'comet-demo-'));
   const paths = homePaths(home);
@@ -49,6 +42,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
       if (!options.keep) await rm(home, { recursive: true, force: true });
     }
   };
+  /** Ends the daemon and the mock upstream in any case, and removes the home unless it is kept. Idempotent. */
   const close = (): Promise<void> => (closing ??= closeAll());
   try {
     const way = await startHere(paths, standin, options);

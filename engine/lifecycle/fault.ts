@@ -32,23 +32,17 @@ const ACTIONS = {
   },
 } as const;
 
-interface Fault {
-  readonly point: Point;
-  readonly action: keyof typeof ACTIONS;
-  readonly call: number | null;
-  /** Beginning of the id of the turn that fails; '' for every turn. */
-  readonly turn: string;
-}
+type Fault = ReturnType<typeof readFaults>[number];
 
 const FAULT = /^(\w+):(\w+)(?:@(\d+)|=([0-9a-f]+))?$/;
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 /**
  * Faults of `COMET_FAULT`, with commas between: `point:action`, `point:action@n` for the nth call of the point only, or
- * `point:action=id` for one turn.
+ * `point:action=id` for the turns whose ids begin so.
  * None where the upstream is not this machine, so that no real conversation meets a fault.
  */
-export function readFaults(spec: string | undefined, upstream: string): readonly Fault[] {
+export function readFaults(spec: string | undefined, upstream: string) {
   if (!spec || !LOOPBACK.test(new URL(upstream).hostname)) return [];
   return spec.split(',').map((each) => {
     const [, point = '', action = '', call, turn = ''] = FAULT.exec(each) ?? [];

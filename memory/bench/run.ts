@@ -18,15 +18,7 @@ export interface Replayed {
 }
 
 /** One method's answer to a question. */
-export interface Answer {
-  /** Rank of the first right turn among the first `SHOWN`, from 1; 0 for none. */
-  readonly rank: number;
-  /** The answer is in the text. */
-  readonly holds: boolean;
-  /** What stands first, '' for nothing. */
-  readonly first: string;
-  readonly firstTurn: string;
-}
+export type Answer = Awaited<ReturnType<typeof recallAnswer>>;
 
 export interface Outcome {
   readonly question: Question;
@@ -81,7 +73,7 @@ export async function askQuestions(
   return outcomes;
 }
 
-async function recallAnswer(turns: readonly PastTurn[], question: Question, memory: Replayed): Promise<Answer> {
+async function recallAnswer(turns: readonly PastTurn[], question: Question, memory: Replayed) {
   const right = new Set(question.right.map((at) => turns[at]?.turn.turnId));
   const projectDir = turns[question.right[0] ?? 0]?.turn.projectDir ?? null;
   const nothing = { recent: [], visibleTurns: new Set<string>(), shown: new Set<string>() };
@@ -91,8 +83,10 @@ async function recallAnswer(turns: readonly PastTurn[], question: Question, memo
     raw === null ? node.turns.some((turnId) => right.has(turnId)) : right.has(raw.turn);
   const [first] = hits;
   return {
+    /** Rank of the first right turn among the first `SHOWN`, from 1; 0 for none. */
     rank: hits.slice(0, SHOWN).findIndex(isRight) + 1,
     holds: holdsAnswer(memory.inject(hits), question),
+    /** What stands first, '' for nothing. */
     first: first?.raw?.text ?? first?.line.text ?? '',
     firstTurn: first?.raw?.turn ?? first?.node.turns[0] ?? '',
   };

@@ -43,12 +43,6 @@ export interface ConsolidationRequest {
 /** Phases of a pass, in order. */
 export const PHASES = ['orient', 'gather', 'consolidate', 'prune and index', 'brief'] as const;
 
-export interface Phase {
-  readonly name: (typeof PHASES)[number];
-  /** What it found or did. */
-  readonly line: string;
-}
-
 /** Runs are repeated when their nodes changed in the meantime. */
 const MAX_TRIES = 3;
 /** How far back a first brief looks. */
@@ -275,14 +269,15 @@ interface PhaseParts extends Pick<Before, 'shelf'> {
   readonly brief: ReturnType<typeof getBrief>;
 }
 
-function getPhases({ request, nowMs }: PassInput, parts: PhaseParts): readonly Phase[] {
+/** What each phase found or did. */
+function getPhases({ request, nowMs }: PassInput, parts: PhaseParts) {
   const { orientation, findings, draft, merged, rewrites, shelf, brief } = parts;
   const { sinceMs, topics, episodes, lines } = orientation;
   const verb = request.dryRun ? 'would be ' : '';
   const counts = getCounts(draft);
   const index =
     rewrites.find(({ name }) => name === PAGE_NAMES.index)?.after ?? shelf.texts.get(PAGE_NAMES.index) ?? '';
-  const phaseText: Readonly<Record<Phase['name'], string>> = {
+  const phaseText: Readonly<Record<(typeof PHASES)[number], string>> = {
     orient: `${formatCount(topics, 'topic page')}, ${formatCount(lines.open, 'open task')}, ${formatCount(episodes, 'memory', 'memories')} since ${localTime(sinceMs, 0)}`,
     gather: `${formatCount(findings.corrections, 'correction')}, ${formatCount(findings.repeated, 'repeated statement')}, ${formatCount(findings.neglected.length, 'neglected topic')}, ${formatCount(lines.due.length + lines.neglected.length, 'due or neglected task')}`,
     consolidate: `${formatCount(draft.lookedAt, 'new or changed memory', 'new or changed memories')} examined: ${verb}${counts.merged} merged, ${counts.groups} grouped, ${counts.tags} tags normalized, ${formatCount(counts.linked, 'link')} made; ${formatCount(merged.changed.size, 'page')} ${request.dryRun ? 'would change' : 'changed'}, ${formatCount(merged.added, 'statement')} added, ${merged.ended} moved to Before`,

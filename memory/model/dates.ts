@@ -98,14 +98,6 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** Days that are over, as a question names them. */
-export interface PastDays {
-  readonly words: string;
-  /** From the start of the first to the end of the last, local time. */
-  readonly fromMs: number;
-  readonly toMs: number;
-}
-
 type Span = readonly [first: Day, days: number];
 
 const AGO = (before: string, after: string): string =>
@@ -130,8 +122,8 @@ const PAST_RULES: readonly (Pick<Rule, 'sign'> & { readonly getSpan: (match: Gro
   { sign: script('上个?(?:周|星期)|지난 ?주'), getSpan: lastWeek },
 ];
 
-/** The first past days that a text names relative to now. */
-export function findPastDays(text: string, nowMs: number): PastDays | null {
+/** The first past days that a text names relative to now, from the start of the first to the end of the last. */
+export function findPastDays(text: string, nowMs: number) {
   const today = getDay(nowMs);
   for (const { sign, getSpan } of PAST_RULES) {
     const [match] = text.matchAll(sign);

@@ -183,7 +183,7 @@ export function replaceLines(page: Page, changes: ReadonlyMap<number, string | n
   });
   if (![...changes.values()].includes(null)) return { ...page, lines };
   const heads = headings(lines);
-  const isEmpty = ({ at, name }: Heading, nth: number): boolean =>
+  const isEmpty = ({ at, name }: ReturnType<typeof headings>[number], nth: number): boolean =>
     SECTIONS.includes(name as SectionName) &&
     lines.slice(at + 1, heads[nth + 1]?.at ?? lines.length).every((line) => bare(line) === '');
   const empty = heads
@@ -193,12 +193,7 @@ export function replaceLines(page: Page, changes: ReadonlyMap<number, string | n
   return { ...page, lines };
 }
 
-interface Heading {
-  readonly at: number;
-  readonly name: string;
-}
-
-function headings(lines: readonly string[]): Heading[] {
+function headings(lines: readonly string[]) {
   let isCode = false;
   return lines.flatMap((raw, at) => {
     const line = raw.trim();

@@ -7,12 +7,7 @@ import type { Passage } from './passages.ts';
 import { isQuarantined } from './quarantine.ts';
 import type { RecallHit } from './types.ts';
 
-export interface Phrase {
-  /** Lower case, single spaces. */
-  readonly text: string;
-  /** Whether the user put it between quotation marks. */
-  readonly isQuoted: boolean;
-}
+export type Phrase = NonNullable<ReturnType<typeof readPhrase>>;
 
 const QUOTED = /^\s*["“„«](.+)["”»]\s*$/su;
 /** Scripts without spaces between words. */
@@ -23,8 +18,8 @@ const UNEVEN = /[^\S ]|\s\s/;
 /** Characters of a piece that are shown before and after a phrase in a long one. */
 const AROUND = 200;
 
-/** What of a query can be found word for word: several words, or a text between quotation marks. */
-export function readPhrase(query: string): Phrase | null {
+/** What of a query can be found word for word: several words, or a text between quotation marks (`isQuoted`). */
+export function readPhrase(query: string) {
   const quoted = QUOTED.exec(query)?.[1];
   const text = plain(quoted ?? query);
   const isPhrase = quoted !== undefined || text.includes(' ') || UNSPACED.test(text);

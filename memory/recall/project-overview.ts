@@ -100,12 +100,9 @@ const DATES =
   /^(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|Jan|Feb|March|April|May|June|July|Aug|Sept|Oct|Nov|Dec)/;
 const MIN_NAME_NODES = 2;
 
-interface NameCount {
+interface KnownFile {
   readonly name: string;
   readonly nodes: number;
-}
-
-interface KnownFile extends NameCount {
   readonly newest: MemoryNode;
 }
 
@@ -170,7 +167,7 @@ function getFacts(nodes: readonly MemoryNode[]): KnownFact[] {
   return [...factsByText.values()];
 }
 
-function countNames(lists: readonly (readonly string[])[]): NameCount[] {
+function countNames(lists: readonly (readonly string[])[]) {
   const counts = new Map<string, number>();
   for (const list of lists) for (const name of list) counts.set(name, (counts.get(name) ?? 0) + 1);
   return [...counts]

@@ -21,14 +21,7 @@ export interface StateItem {
   readonly turn: string | null;
 }
 
-/** Newest first. */
-export interface ProjectState {
-  readonly open: readonly StateItem[];
-  readonly decided: readonly StateItem[];
-  readonly outcome: readonly StateItem[];
-  /** Items that were open and are done or answered. */
-  readonly settled: readonly StateItem[];
-}
+export type ProjectState = ReturnType<typeof readProjectState>;
 
 /** Nodes that are looked at; earlier ones are history. */
 const NODES = 400;
@@ -50,8 +43,8 @@ export interface TaskItems {
 
 const NO_TASKS: TaskItems = { open: [], done: [] };
 
-/** What stands, is decided and is left to do. @param nodes  of one project or session */
-export function readProjectState(nodes: readonly MemoryNode[], tasks = NO_TASKS, most = MOST): ProjectState {
+/** What stands, is decided and is left to do, newest first. @param nodes  of one project or session */
+export function readProjectState(nodes: readonly MemoryNode[], tasks = NO_TASKS, most = MOST) {
   const newestFirst = nodes
     .filter(
       (node) => !isPast(node) && !isBundled(node) && (!isFromText(node) || isStated(node)) && !isQuarantined(node),
@@ -74,6 +67,7 @@ export function readProjectState(nodes: readonly MemoryNode[], tasks = NO_TASKS,
       most,
     ),
     outcome: distinct(newestFirst.flatMap(getOutcome), most),
+    /** Items that were open and are done or answered. */
     settled: openItems.slice(0, MOST).filter(isSettled),
   };
 }

@@ -87,14 +87,7 @@ interface ReadTurn {
 }
 
 /** A candidate with its turns, the one that answers best first; none if only the node's own text matches. */
-interface Reading {
-  readonly candidate: RankedNode;
-  readonly node: MemoryNode;
-  readonly turns: readonly ReadTurn[];
-  readonly coverage: number;
-  /** With the date that the query names, 0 to 1. */
-  readonly agreement: number;
-}
+type Reading = NonNullable<Awaited<ReturnType<typeof readCandidate>>>;
 
 /** What one search knows. */
 interface SearchContext {
@@ -257,7 +250,7 @@ async function readCandidate(
   candidate: RankedNode,
   words: ReadonlyMap<string, TurnWords>,
   { terms, date }: Pick<SearchContext, 'terms' | 'date'>,
-): Promise<Reading | null> {
+) {
   const node = deps.getNode(candidate.nodeId);
   if (node === null) return null;
   const { summary, trigger, topic_tags, facts } = node;
@@ -267,6 +260,7 @@ async function readCandidate(
     ...contentTags(topic_tags),
     ...facts.map(({ concept, value }) => `${concept} ${value}`),
   ];
+  /** With the date that the query names, 0 to 1. */
   const agreement = date === null ? 0 : dateAgreement(date, Date.parse(node.valid_from));
   const turns: ReadTurn[] = [];
   for (const id of getTurns(candidate, deps)) {

@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../common/async.ts';
-import { findPastDays, type PastDays } from '../model/dates.ts';
+import { findPastDays } from '../model/dates.ts';
 
 /** In English, German and Spanish. */
 const MONTHS = (
@@ -32,7 +32,7 @@ export interface NamedDate {
   readonly year: number | null;
   readonly day: number | null;
   /** Days reckoned from now ("last week"); only where no month is named. */
-  readonly past: PastDays | null;
+  readonly past: ReturnType<typeof findPastDays>;
   /** The question without the words of its date. */
   readonly rest: string;
 }

@@ -154,14 +154,6 @@ function editedByHand(changed: readonly MemoryNode[], getNode: (id: string) => M
   });
 }
 
-interface Loaded {
-  readonly nodes: readonly MemoryNode[];
-  /** Who wrote the session's file had a copy from before this node. */
-  readonly isUnseen: (nodeId: string, sessionId: string) => boolean;
-  /** The node's section does not validate. */
-  readonly isBroken: (nodeId: string) => boolean;
-}
-
 /** Reads the node files, and tells what others took out of them from what an old copy lacks. */
 function createReader(nodeFiles: NodeFiles, snapshot: StoreParts['snapshot']) {
   let problems: readonly Problem[] = [];
@@ -170,15 +162,18 @@ function createReader(nodeFiles: NodeFiles, snapshot: StoreParts['snapshot']) {
   const writtenIds = new Set<string>();
   let last: readonly MemoryNode[] = [];
 
-  async function load(files?: readonly string[]): Promise<Loaded> {
+  async function load(files?: readonly string[]) {
     const loaded = await nodeFiles.load(files);
     problems = loaded.problems;
     const seen: SeenIds = loaded.seen ?? new Map();
+    /** Who wrote the session's file had a copy from before this node. */
     const isUnseen = (nodeId: string, sessionId: string): boolean => seen.get(sessionId)?.has(idTail(nodeId)) === false;
     for (const { node_id, session_id } of last === loaded.nodes ? [] : loaded.nodes)
       if (!isUnseen(node_id, session_id)) writtenIds.add(node_id);
     last = loaded.nodes;
-    return { nodes: loaded.nodes, isUnseen, isBroken: (nodeId: string) => loaded.places?.has(nodeId) === true };
+    /** The node's section does not validate. */
+    const isBroken = (nodeId: string): boolean => loaded.places?.has(nodeId) === true;
+    return { nodes: loaded.nodes, isUnseen, isBroken };
   }
 
   function note(sessionId: string, message: string): void {
@@ -190,7 +185,7 @@ function createReader(nodeFiles: NodeFiles, snapshot: StoreParts['snapshot']) {
    * Sorts nodes that are no longer in the files. A snapshot keeps them all; those added after the copy that was saved over
    * them was read stay in memory.
    */
-  async function sortMissing(nodes: readonly MemoryNode[], { isUnseen, isBroken }: Loaded) {
+  async function sortMissing(nodes: readonly MemoryNode[], { isUnseen, isBroken }: Awaited<ReturnType<typeof load>>) {
     const isKept = ({ node_id, session_id }: MemoryNode) => writtenIds.has(node_id) && isUnseen(node_id, session_id);
     const sorted = { kept: nodes.filter(isKept), lost: nodes.filter((node) => !isKept(node)) };
     const taken = sorted.lost.filter((node) => !isRedirect(node) && !isBroken(node.node_id));

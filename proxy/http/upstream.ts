@@ -25,12 +25,6 @@ interface UpstreamHandler {
   onError(error: Error): void;
 }
 
-interface Forwarding {
-  resume(): void;
-  /** Closes the connection; `onError` follows unless the exchange had ended. */
-  abort(): void;
-}
-
 export type Upstream = ReturnType<typeof createUpstream>;
 
 export interface UpstreamOptions {
@@ -129,7 +123,7 @@ function createRenewedPool(openPool: () => Pool, now: () => number): { pool(): P
   };
 }
 
-function forward(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler): Forwarding {
+function forward(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler) {
   let control: Dispatcher.DispatchController | null = null;
   let aborted = false;
   pool.dispatch(
@@ -154,6 +148,7 @@ function forward(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler)
   );
   return {
     resume: () => control?.resume(),
+    /** Closes the connection; `onError` follows unless the exchange had ended. */
     abort() {
       aborted = true;
       control?.abort(new Error('client disconnected'));

@@ -34,7 +34,7 @@ import { findResultsEnd, type Slice, scanObject } from '../wire/json.ts';
 import { extendLineage, hashMessage } from '../wire/message.ts';
 import { isMergedPrompt, type PartSpan, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import { classifyApiError, readApiMessage } from '../wire/validate.ts';
-import { type EpochPlan, type PlanUse, type RewriteResult, refusesReceived, type Spliced } from './plan.ts';
+import { type EpochPlan, type PlanUse, type RewriteResult, refusesReceived } from './plan.ts';
 import { createReceipt } from './receipt.ts';
 
 /** The newest request of a session whose turn is not finished. */
@@ -156,7 +156,7 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
 function breakRefusedPlan(
   { cache, log, ledger, markBroken }: ResponseRecorderDeps,
   context: RequestContext,
-  { plan, spliced }: Rewrite,
+  { plan, spliced }: NonNullable<ReturnType<typeof findRewrite>>,
   response: ObservedResponse,
 ): void {
   if (response.status !== 400) return;
@@ -182,13 +182,8 @@ function updateUnfinished(
   else unfinished.set(sessionId, { context, answer, isAborted: end === 'aborted_by_client', sinceMs: clock.now() });
 }
 
-interface Rewrite {
-  readonly plan: EpochPlan;
-  readonly spliced: Spliced;
-}
-
 /** Null when the received bytes went upstream. */
-function findRewrite({ plan, spliced }: Pick<RewriteResult, 'plan' | 'spliced'>): Rewrite | null {
+function findRewrite({ plan, spliced }: Pick<RewriteResult, 'plan' | 'spliced'>) {
   return plan !== null && spliced !== null && spliced.edits.length > 0 ? { plan, spliced } : null;
 }
 

@@ -13,7 +13,7 @@ import {
   type TurnSpan,
 } from '../wire/turns.ts';
 import type { Match, PlanLocation, PlanUse } from './plan.ts';
-import type { HeldState } from './render.ts';
+import type { countHeldTurns } from './render.ts';
 
 /** How much of the newest part of a conversation always stays. */
 interface RetentionRule {
@@ -40,21 +40,7 @@ export interface CutRule extends RetentionRule {
   readonly lossShare: number;
 }
 
-/** The state of the prompt cache and the size of everything around the turns. */
-interface CutContext {
-  readonly cold: boolean;
-  /** Of a cached token, relative to an uncached one. */
-  readonly prices: { readonly read: number; readonly write: number };
-  /** Tokens that a cut writes again in addition to preamble and kept turns: head and system block. */
-  readonly aroundTokens: number;
-  /** Tokens of the whole request without a cut, and of the model's context window. */
-  readonly requestTokens: number;
-  readonly contextTokens: number;
-  /** Of the kept tokens, those that this request sends for the first time: a cut does not write them again. */
-  readonly freshTokens: number;
-  /** What a cut with a warm cache may cost now, in tokens of uncached input. */
-  readonly budget: number;
-}
+type CutContext = ReturnType<typeof buildCutContext>;
 
 type CutReason = 'cold' | 'paid' | 'pressure' | 'target';
 
@@ -87,7 +73,7 @@ export interface CutInput {
   readonly absorbed: number;
   readonly isDurable: (turn: TurnSpan) => boolean;
   /** Of these leading turns, those whose state a preamble can hold. */
-  readonly countHeld: (turns: readonly TurnSpan[]) => HeldState;
+  readonly countHeld: (turns: readonly TurnSpan[]) => ReturnType<typeof countHeldTurns>;
   readonly context: CutContext;
   readonly beside: Beside;
 }
@@ -174,28 +160,33 @@ export interface CutRequest {
 export function buildCutContext(
   { view, match, nowMs, ownTokens }: CutRequest,
   { dropped, budget }: { readonly dropped: readonly MessageInfo[]; readonly budget: number },
-): CutContext {
+) {
   const headEnd = findHeadEnd(view);
   const head = sumTokens(view.infos.slice(0, headEnd));
   const pinned = sumPinnedTokens(view.infos.slice(headEnd));
   const fresh = match === null ? [] : view.infos.slice(Math.max(headEnd, match.servedAt + 1));
   return {
+    /** What a cut with a warm cache may cost now, in tokens of uncached input. */
     budget,
+    /** Of the kept tokens, those that this request sends for the first time: a cut does not write them again. */
     freshTokens: sumTokens(fresh),
     ...findCacheState({ view, match, nowMs }),
+    /** Tokens that a cut writes again in addition to preamble and kept turns: head and system block. */
     aroundTokens: head + pinned + ownTokens,
+    /** Tokens of the whole request without a cut, and of the model's context window. */
     requestTokens: countRequestTokens(view) - sumDroppable(dropped) + ownTokens,
     contextTokens: findModelTraits(view.model).contextTokens,
   };
 }
 
-/** Whether a known prefix has left the prompt cache, and the prices of a cached token. */
+/** Whether a known prefix has left the prompt cache, and what a cached token costs. */
 export function findCacheState({ view, match, nowMs }: Pick<CutRequest, 'view' | 'match' | 'nowMs'>) {
   const traits = findModelTraits(view.model);
   const ttl = findTtl(view.infos);
   return {
     // A cache entry's lifetime starts with the request that last read it; another model or effort misses it.
     cold: match !== null && isExpired(view, findLastUse(match, view).atMs, nowMs),
+    /** Of a cached token, relative to an uncached one. */
     prices: { read: traits.cacheRead, write: ttl === '1h' ? traits.cacheWrite1h : traits.cacheWrite5m },
   };
 }

@@ -54,20 +54,14 @@ const QUOTES_FACTOR = 5;
 /** Share of the budget that the newest lines get however much state there is. */
 const LINES_SHARE = 0.5;
 
-export interface HeldState {
-  readonly turns: number;
-  /** Of the preamble, at most. */
-  readonly tokens: number;
-}
-
 /** Of the words above the lines, and of the quote of a turn: real ones have 570 with their line. */
 const PREAMBLE_TOKENS = { head: 120, turn: 600 };
 
-/** How many of the first turns a preamble can stand for without losing their state. */
+/** How many of the first turns a preamble can stand for without losing their state, and the most tokens of it. */
 export function countHeldTurns(
   turns: readonly { readonly tokens: number; readonly lines: readonly Line[] }[],
   budgetTokens: number,
-): HeldState {
+) {
   let held = { turns: 0, tokens: 0 };
   let [stateTokens, absorbedTokens] = [0, 0];
   const counted = new Set<string>();

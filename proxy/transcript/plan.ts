@@ -9,7 +9,7 @@ import {
   sumBill,
   type TokenEstimate,
 } from '../ledger/cost.ts';
-import type { Balance, Bill } from '../ledger/store.ts';
+import type { Balance } from '../ledger/store.ts';
 import type { MemorySource } from '../ports.ts';
 import {
   allowStep,
@@ -43,14 +43,7 @@ export interface SimulationRule {
 }
 
 /** One request as Claude Code sent it and as it would be sent with memory. */
-export interface SimulatedRequest {
-  readonly atMs: number;
-  readonly model: string;
-  readonly direct: Bill;
-  readonly sent: Bill;
-  /** The first request with a new cut. */
-  readonly isCut: boolean;
-}
+export type SimulatedRequest = ReturnType<typeof simulateConversation>[number];
 
 /**
  * Tokens that memory adds, as measured on real sessions (`npm run bench:replay`, docs/SAVINGS.md): a session's start, a
@@ -68,7 +61,7 @@ export const DEFAULT_TTL = '5m';
  * cut. Pure: it reads no text for meaning, so sizes of what memory adds are assumed, and every turn is taken to be
  * remembered by the time of the next request.
  */
-export function simulateConversation(conversation: PastConversation, rule: SimulationRule): SimulatedRequest[] {
+export function simulateConversation(conversation: PastConversation, rule: SimulationRule) {
   const caches = { direct: createPrefixCache(), sent: createPrefixCache() };
   const views = createViews(rule, findHeadTokens(conversation));
   const memory = createAssumedMemory(conversation, rule);
@@ -85,6 +78,7 @@ export function simulateConversation(conversation: PastConversation, rule: Simul
       untouchedUsd: balance.untouchedUsd + untouchedUsd,
       savedUsd: balance.savedUsd + untouchedUsd - sentUsd,
     };
+    // `isCut`: the first request with a new cut.
     return { atMs: request.atMs, model, direct, sent, isCut };
   });
 }

@@ -151,11 +151,7 @@ interface Placed {
 }
 
 /** Consecutive messages of one role, which the API merges. */
-interface Turn {
-  readonly role: string;
-  readonly index: number;
-  readonly blocks: readonly Placed[];
-}
+type Turn = ReturnType<typeof mergeTurns>[number];
 
 /** Each client tool call is answered in the next message, results first; each server result follows its call; ids are unique. */
 function* checkTools(shape: RequestShape): Generator<ApiError> {
@@ -165,7 +161,7 @@ function* checkTools(shape: RequestShape): Generator<ApiError> {
   yield* checkServerTools(turns);
 }
 
-function mergeTurns(messages: readonly MessageShape[]): readonly Turn[] {
+function mergeTurns(messages: readonly MessageShape[]) {
   const turns: { role: string; index: number; blocks: Placed[] }[] = [];
   for (const [index, message] of messages.entries()) {
     const placed = message.blocks.map((block, at) => ({ block, index, at }));
