@@ -16,14 +16,7 @@ export interface SubscribedAgent extends Agent {
   readonly filter: Subscription;
 }
 
-interface Agent {
-  readonly name: string;
-  readonly file: string;
-  readonly text: string;
-  /** Its system prompt. */
-  readonly prompt: string;
-  readonly filter: Subscription | null;
-}
+type Agent = NonNullable<ReturnType<typeof parseAgent>>;
 
 /** What a subagent may see of facts, and why. */
 interface Subscribed {
@@ -143,7 +136,8 @@ function isSubscribed(agent: Agent): agent is SubscribedAgent {
   return agent.filter !== null;
 }
 
-export function parseAgent(file: string, text: string): Agent | null {
+/** A definition; its `prompt` is the system prompt. Null for what is none. */
+export function parseAgent(file: string, text: string) {
   const [whole = '', yaml = ''] = FRONT.exec(text) ?? [];
   if (yaml.length > MOST.front) return null;
   try {

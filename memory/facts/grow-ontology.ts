@@ -11,14 +11,6 @@ export interface Statement {
   readonly at: string;
 }
 
-export interface Proposal {
-  readonly name: string;
-  readonly concept: Concept;
-  /** Statements about the subject, and sessions that they are of. */
-  readonly statements: number;
-  readonly sessions: number;
-}
-
 const LEAST = { statements: 4, sessions: 3 } as const;
 /** What is spoken of for longer lasts. */
 const LASTING_MS = 7 * 86_400_000;
@@ -29,7 +21,7 @@ const EXAMPLE_CHARS = 120;
 const SUBJECT = /^\p{L}[\p{L}-]{2,29}$/u;
 
 /** Subjects that several sessions speak of and no concept names, the most frequent first. */
-export function proposeConcepts(statements: readonly Statement[], ontology: Ontology): Proposal[] {
+export function proposeConcepts(statements: readonly Statement[], ontology: Ontology) {
   const names = new Set(
     Object.entries(ontology.concepts).flatMap(([name, { label, examples }]) =>
       uniqueTokens([name.replace(/([a-z])([A-Z])|\./g, '$1 $2'), label, ...examples].join(' ')),
@@ -52,7 +44,7 @@ export function proposeConcepts(statements: readonly Statement[], ontology: Onto
     .slice(0, MOST);
 }
 
-function getProposal(subject: string, own: readonly Statement[]): Proposal {
+function getProposal(subject: string, own: readonly Statement[]) {
   const times = own.map(({ at }) => Date.parse(at));
   const lasts = Math.max(...times) - Math.min(...times) >= LASTING_MS;
   const fitting = [...new Set(own.map(({ text }) => text))].filter((text) => text.length <= EXAMPLE_CHARS);
@@ -65,7 +57,8 @@ function getProposal(subject: string, own: readonly Statement[]): Proposal {
       salience_weight: 0.6,
       cardinality: 5,
       eviction: 'recency',
-    },
+    } satisfies Concept,
+    /** Statements about the subject, and sessions that they are of. */
     statements: own.length,
     sessions: new Set(own.map(({ session_id }) => session_id)).size,
   };

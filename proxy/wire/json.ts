@@ -50,18 +50,14 @@ export function scanBody(body: Buffer, previous: PreviousScan | null = null): Bo
   return { fields: scan.values, messages: scan.messages, system };
 }
 
-interface WholeScan extends ObjectScan {
-  readonly messages: readonly Slice[];
-}
-
-function scanWhole(body: Buffer): WholeScan | null {
+function scanWhole(body: Buffer) {
   const fields = scanObject(body, skipSpace(body, 0));
   const messagesAt = fields?.values.get('messages');
   const messages = messagesAt === undefined ? null : scanArray(body, messagesAt.start);
   return fields === null || messages === null ? null : { ...fields, messages };
 }
 
-function scanRest(body: Buffer, { scan, messages: shared }: PreviousScan): WholeScan | null {
+function scanRest(body: Buffer, { scan, messages: shared }: PreviousScan) {
   const messages = scan.messages.slice(0, shared);
   const end = readElements(body, (messages.at(-1) as Slice).end, messages);
   if (end < 0) return null;
@@ -74,14 +70,8 @@ function scanRest(body: Buffer, { scan, messages: shared }: PreviousScan): Whole
   return fields === null ? null : { ...fields, messages };
 }
 
-interface ObjectScan {
-  readonly values: ReadonlyMap<string, Slice>;
-  /** The position after the closing brace. */
-  readonly end: number;
-}
-
-/** The fields of the object at `start`; null when it is not an object, incomplete, or has a field twice. */
-export function scanObject(body: Buffer, start: number): ObjectScan | null {
+/** The fields of the object at `start`, and the position after its closing brace; null when it is not an object, incomplete, or has a field twice. */
+export function scanObject(body: Buffer, start: number) {
   if (body[start] !== OPEN_BRACE) return null;
   const values = new Map<string, Slice>();
   const first = skipSpace(body, start + 1);
@@ -91,7 +81,7 @@ export function scanObject(body: Buffer, start: number): ObjectScan | null {
 }
 
 /** The fields after one that ends at `from`. */
-function readFields(body: Buffer, from: number, values: Map<string, Slice>): ObjectScan | null {
+function readFields(body: Buffer, from: number, values: Map<string, Slice>) {
   let at = skipSpace(body, from);
   while (body[at] === COMMA) {
     const end = scanField(body, skipSpace(body, at + 1), values);

@@ -182,28 +182,21 @@ function createBriefFiles(briefsDir: string) {
   };
 }
 
-interface Target {
-  readonly file: string;
-  readonly document: NodeDocument;
-  /** There is no such file yet. */
-  readonly isNew: boolean;
-}
-
 interface WrittenFile {
   readonly file: string;
   readonly written: readonly MemoryNode[];
 }
 
 /** The file a node stands in already, whatever its name, as long as it says the same about the node. */
-async function openPlace(file: string, head: FileHead): Promise<Target | null> {
+async function openPlace(file: string, head: FileHead) {
   const document = file === '' ? null : await readDocument(file);
   return document === null || typeof document === 'string' || !fits(document, head)
     ? null
     : { file, document, isNew: false };
 }
 
-/** The session's file; where a file of that name has a front matter that is not its own, the next free name. */
-async function openTarget(nodesDir: string, { session_id, project }: FileHead): Promise<Target> {
+/** The session's file; where a file of that name has a front matter that is not its own, the next free name (`isNew`). */
+async function openTarget(nodesDir: string, { session_id, project }: FileHead) {
   const dir = path.join(nodesDir, projectSlug(project));
   await ensureDir(dir);
   for (let number = 1; ; number += 1) {
