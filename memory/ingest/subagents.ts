@@ -103,7 +103,11 @@ export function createSubagents() {
       for (const agent of agents.values()) {
         const turn = getTurn(agent);
         const { id, startMs, atMs, model, entries } = agent;
-        if (turn === undefined || entries.length < 2) continue;
+        // Older versions log its steps only; its report is a result in the turn.
+        const hasReport = entries
+          .slice(1)
+          .some(({ role, blocks }) => role === 'assistant' && contentText(blocks) !== '');
+        if (turn === undefined || !hasReport) continue;
         byTurn.set(turn, [...(byTurn.get(turn) ?? []), { id, startMs, atMs, model, messages: getMessages(entries) }]);
       }
       return byTurn;

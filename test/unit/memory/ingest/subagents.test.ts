@@ -148,6 +148,11 @@ describe('the transcript of a subagent', () => {
     expect(parts.at(-1)).toMatchObject({ kind: 'tool_result', origin: 'external', text: report });
   });
 
+  test('is left out where only its steps are known, as older versions log them: its report is a result in the turn', () => {
+    const { turns } = read(session(), { x1: agentLines(TASK).slice(0, 4) });
+    expect(turns.flatMap(({ agents = [] }) => agents)).toEqual([]);
+  });
+
   test('has the same id in each import, and changes no id of a turn', () => {
     const ids = (turns: readonly ImportedTurn[]) => captureImported(turns, 'claude', 'p').map(({ turnId }) => turnId);
     const { turns } = read(session(), { x1: agentLines(TASK) });
