@@ -1,3 +1,4 @@
+import { trimEnd } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { SourcedClaim } from '../compaction/brief.ts';
 import type { Task, TaskList } from '../ingest/task-list.ts';
@@ -40,7 +41,7 @@ export function handedItems(
 
 /** Whether a line of a brief quotes the item. */
 export function tells(line: string, { text }: StateItem): boolean {
-  return line.includes(text.slice(0, TOLD_CHARS));
+  return line.includes(trimEnd(text.slice(0, TOLD_CHARS), '.)'));
 }
 
 /** HIGH nodes of clean origin from the project's other sessions, newest first. */

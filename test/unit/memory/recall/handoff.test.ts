@@ -38,5 +38,8 @@ describe('what a session is handed over', () => {
     expect(handed([node(1)], 20, ['- Open: ask person 1 for the report', '- Decided: use option 1'])).toEqual([
       '- [mem_20260301_100100_00000a] done: Piece 1',
     ]);
+    const dated = { ...node(1), open: [{ text: 'ask Tobias (2026-03-02).', turn: 't1', origin: 'user' as const }] };
+    const told = ['- Open: ask Tobias (2026-03-02, passed)', '- Decided: use option 1'];
+    expect(handed([dated], 20, told)).toEqual(['- [mem_20260301_100100_00000a] done: Piece 1']);
   });
 });
