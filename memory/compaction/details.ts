@@ -85,12 +85,7 @@ export function createDetails({ model, local, quota, clock, log, catalogue, stor
       if (pending !== undefined) return pending;
       const made = make(node).finally(() => underway.delete(node.node_id));
       underway.set(node.node_id, made);
-      void taskQueue.run('ingest', () =>
-        made.then(
-          () => undefined,
-          () => undefined,
-        ),
-      );
+      void taskQueue.run('ingest', () => made.catch(() => undefined));
       return made;
     },
     /** Aborts model calls; pending summaries are made by rules. */

@@ -157,14 +157,11 @@ export function callNodes(parent: MemoryNode, actions: readonly Action[], newId:
   const groups = groupActions(actions);
   if (actions.length < LEAST_CALLS || groups.length < 2) return [];
   const { session_id, project, valid_from, compaction_reason, created_at } = parent;
+  const own = { session_id, project, valid_from, compaction_reason, created_at };
   return groups.slice(0, MOST).map((group): MemoryNode => {
     const line = groupLine(group);
     return {
-      session_id,
-      project,
-      valid_from,
-      compaction_reason,
-      created_at,
+      ...own,
       kind: 'tool',
       author: { by: 'rules' },
       status: 'current',

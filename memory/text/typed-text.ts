@@ -99,12 +99,8 @@ export function typedText(text: string): string {
   const marks = lines.map((whole): Mark => {
     const line = whole.slice(0, LINE_CHARS);
     const mark = FENCE.exec(line)?.[1];
-    if (fence !== undefined) {
-      if (mark === fence) fence = undefined;
-      return 'fenced';
-    }
-    if (mark !== undefined) {
-      fence = mark;
+    if (fence !== undefined || mark !== undefined) {
+      if (fence === undefined || mark === fence) fence = fence === undefined ? mark : undefined;
       return 'fenced';
     }
     if (line.trim() === '') return 'blank';
