@@ -56,21 +56,14 @@ export function summarizeByRules(input: SummaryInput, embeddings = UNKNOWN): Sum
   });
   const states = new Map(all.map(({ turn, state }) => [turn, state]));
   const useful = all.filter(({ state }) => state.skip === null);
-  const runs = topicRuns(
-    useful.map(({ turn }) => turn),
-    embeddings,
-    (turn) => states.get(turn)?.isReply === true,
-  );
+  const turns = useful.map(({ turn }) => turn);
+  const runs = topicRuns(turns, embeddings, (turn) => states.get(turn)?.isReply === true);
   const nodes = runs.map((run) => {
     const read = run.map((turn) => ({ turn, state: states.get(turn) as TurnState }));
     return draft(read, all, input.knownTags);
   });
   const skipped = all.flatMap(({ turn, state }) => (state.skip === null ? [] : [turn.turnId]));
-  const topic = lastTopic(
-    useful.map(({ turn }) => turn),
-    embeddings,
-  );
-  return { nodes, skipped, brief: getBrief(useful, topic, input.briefClaims ?? []) };
+  return { nodes, skipped, brief: getBrief(useful, lastTopic(turns, embeddings), input.briefClaims ?? []) };
 }
 
 function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: readonly string[]): ProposedNode {
@@ -230,10 +223,8 @@ function composeSummary({ states, decisions, open, isQuoted }: Shape): string {
     text += step;
     room -= step.length;
   }
-  return clip(
-    `${text}${tail}`.replace(/^; (?:decided|open): /, (start) => start.slice(2)),
-    SUMMARY_CHARS,
-  );
+  const whole = `${text}${tail}`.replace(/^; (?:decided|open): /, (start) => start.slice(2));
+  return clip(whole, SUMMARY_CHARS);
 }
 
 function bare(text: string): string {
@@ -293,12 +284,8 @@ function getGoal(tasks: readonly ReadTurn[]): Claim[] {
     first === last
       ? clip(first ?? '', CLAIM_CHARS)
       : `${clip(first ?? '', CLAIM_CHARS / 2)}; now: ${clip(last ?? '', CLAIM_CHARS / 2)}`;
-  return [
-    {
-      text: `${BRIEF.goal}${text}`,
-      sources: [...new Set([tasks[0], tasks.at(-1)].flatMap((task) => task?.turn.turnId ?? []))],
-    },
-  ];
+  const sources = [...new Set([tasks[0], tasks.at(-1)].flatMap((task) => task?.turn.turnId ?? []))];
+  return [{ text: `${BRIEF.goal}${text}`, sources }];
 }
 
 function unique(claims: readonly Claim[]): Claim[] {

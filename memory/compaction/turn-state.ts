@@ -91,7 +91,7 @@ const WEAK =
 const OFFER =
   /^(?:(?:do you |if you(?:'d)? )?(?:want|like)(?:ed)? me to|would you like|shall i|should i|want me to|let me know|feel free|ready (?:to|for)|happy to|soll ich|möchtest du|quieres que|¿quieres que|要我|需要我)(?![\p{L}])|(?:what do you think|sounds? good|let me know|feel free|anything else)[^?]{0,80}[?!.]?$/iu;
 const CHOSEN =
-  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for|yesterday|today|last|in the|with)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch|set|store|ignore|make (?:it|th\w+))|(?:go(?:ing)?|stay|stick) with|(?:i(?:'d| would)? |we )(?:rather|prefere?)|(?:i|we)(?:'ve| have)? (?:\w{3,12}ly )?(?:cho(?:se|sen|osed)|picked|opted (?:for|to|against)|settled (?:on|for))|we went with|(?:i|we) (?:do not|don'?t) want(?! to\b)|(?:use|take|keep|no,) [^.]{0,60}\binstead|(?:(?:use|take|keep)s?|(?:must|should|ha(?:s|ve) to|needs? to) be) [^.,;]{1,60}(?<! to)(?:,? not)(?! (?:yet|only|sure|\p{L}+ing)\b)|(?:must|should|ha(?:s|ve) to|needs? to) [^.,;]{2,60} instead of|what (?:i|we) want is|on purpose|deliberately|that(?:'s| is) why we|not worth (?:it|the)|instead of [^.]{2,60}? (?:we should|use|take|do)|agreed (?:with [\w '-]{1,40} )?(?:to|on|that)|changed (?:my|our) minds?|(?:that's|it's|that is|it is) (?:now )?(?:decided|settled)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^[^.,;]{2,40} for now(?=[.!,;]|$)|^(?:(?:ok(?:ay)?|actually|no|please|let'?s|hmm)[,. ]+){0,3}(?:go|change|switch|revert) (?:it )?back to\b|(?:^|[,;:.] )(?:just |please )?(?:leave|keep) (?:it|them|this|that) (?!out\b)\S|^agreed[,:.] \p{L}|^(?:no|nope|nein)\b[^.?]{0,60}(?:must(?:n'?t| not)|d(?:arf|ürfen) (?:nicht|kein))\b|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do(?:n'?t)?|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just|no|stop|wait) )(?:do not|don'?t)\b(?! (?:forget|let (?:me|us) forget|worry|ask|know|mind|think|see|understand|care)\b|[^,.;]{1,60} (?:yet|for now)\b| \w{1,20} (?:anything|any (?:code|files?))(?:\W{0,9}$|[,.;:!]| [—–-]| (?:but|just)\b))|(?:하기로|말고|쓰자|사용하자|결정|지 ?(?:마세요|말아|말자)|[걸으]?로 (?:가죠|가자|갑시다|하죠|합시다))|(?:决定|不要|改用|就用|不再|别用|改回|还是用)|決定|ないでください|にしましょう|でいきましょう|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|(?:heben|senken|setzen|stellen|erhöhen|lassen|machen|streichen|behalten) wir|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final sí|(?<=^no,? )mejor|volv(?:amos|emos) a|on (?:prend|part sur|revient|reste)|niente|usiamo|prefiro|em vez de|vamos de|не (?:надо|используй|трогай)(?:те)?|давай(?:те)?|вместо|wir (?:bleiben|verwenden|migrieren|lassen)|zurück (?:auf|zu))(?!\p{L})/iu;
+  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for|yesterday|today|last|in the|with)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w{1,30} ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch|set|store|ignore|make (?:it|th\w+))|(?:go(?:ing)?|stay|stick) with|(?:i(?:'d| would)? |we )(?:rather|prefere?)|(?:i|we)(?:'ve| have)? (?:\w{3,12}ly )?(?:cho(?:se|sen|osed)|picked|opted (?:for|to|against)|settled (?:on|for))|we went with|(?:i|we) (?:do not|don'?t) want(?! to\b)|(?:use|take|keep|no,) [^.]{0,60}\binstead|(?:(?:use|take|keep)s?|(?:must|should|ha(?:s|ve) to|needs? to) be) [^.,;]{1,60}(?<! to)(?:,? not)(?! (?:yet|only|sure|\p{L}+ing)\b)|(?:must|should|ha(?:s|ve) to|needs? to) [^.,;]{2,60} instead of|what (?:i|we) want is|on purpose|deliberately|that(?:'s| is) why we|not worth (?:it|the)|instead of [^.]{2,60}? (?:we should|use|take|do)|agreed (?:with [\w '-]{1,40} )?(?:to|on|that)|changed (?:my|our) minds?|(?:that's|it's|that is|it is) (?:now )?(?:decided|settled)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever|(?:not in|out of) scope|is (?:way |a bit )?too? much|overkill|(?:is|are) (?:forbidden|not allowed)|sa(?:ys|id) no(?= (?:to|because|since)\b|[,.;!]|$)|it(?:'s| is) going to be|is (?:fine|ok(?:ay)?|good),? but [\w ]{1,20} (?:no|not)|(?:undo|scrap|revert) (?:it|th(?:is|at|ese|ose))|(?:ship|release) it (?:in|with|without|as))\b|\d\p{L}{0,2},? not \d|(?:^|[,;:.] )(?:and |then |so )?(?:back to \d|make it (?:an? )?(?:\d|one|two|three|half))|\bit is(?: then)?[.!]*$|^[^.,;]{2,40} for now(?=[.!,;]|$)|^(?:(?:ok(?:ay)?|actually|no|please|let'?s|hmm)[,. ]+){0,3}(?:go|change|switch|revert) (?:it )?back to\b|(?:^|[,;:.] )(?:just |please )?(?:leave|keep) (?:it|them|this|that) (?!out\b)\S|^agreed[,:.] \p{L}|^(?:no|nope|nein)\b[^.?]{0,60}(?:must(?:n'?t| not)|d(?:arf|ürfen) (?:nicht|kein))\b|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do(?:n'?t)?|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just|no|stop|wait) )(?:do not|don'?t)\b(?! (?:forget|let (?:me|us) forget|worry|ask|know|mind|think|see|understand|care)\b|[^,.;]{1,60} (?:yet|for now)\b| \w{1,20} (?:anything|any (?:code|files?))(?:\W{0,9}$|[,.;:!]| [—–-]| (?:but|just)\b))|(?:하기로|말고|쓰자|사용하자|결정|지 ?(?:마세요|말아|말자)|[걸으]?로 (?:가죠|가자|갑시다|하죠|합시다))|(?:决定|不要|改用|就用|不再|别用|改回|还是用)|決定|ないでください|にしましょう|でいきましょう|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|bleiben (?:wir )?bei|(?:heben|senken|setzen|stellen|erhöhen|lassen|machen|streichen|behalten) wir|dann doch|décidé|plutôt|on garde|usemos|prefiero|en vez de|(?:hemos )?decidi(?:mos|do)|acordamos|quedamos (?:con|en)|vamos a usar|al final sí|(?<=^no,? )mejor|volv(?:amos|emos) a|on (?:prend|part sur|revient|reste)|niente|usiamo|prefiro|em vez de|vamos de|не (?:надо|используй|трогай)(?:те)?|давай(?:те)?|вместо|wir (?:bleiben|verwenden|migrieren|lassen)|zurück (?:auf|zu)|nicht (?:anfassen|ändern|löschen|verwenden|nutzen)|(?:nimm|nehmt|nutze?|verwende) [^.,;]{1,40} nicht|us(?:a|ar|e|amos) [^.,;]{2,40} y no)(?!\p{L})/iu;
 const BAN =
   /\b(?:(?:must|may) (?:not|never)|mustn'?t)\b|(?<!\p{L})(?:d(?:arf|ürfen) (?:[\p{L}\d_-]{1,20} ){0,4}?(?:nicht|nie|kein\p{L}{0,2})|no deben?|ne doi(?:t|vent) (?:pas|jamais))(?!\p{L})|(?:不得|不能|禁止|면 안 ?[되돼됩])/iu;
 const BAN_LEAD = /^(?!(?:if|when|unless|wenn|falls|si|cuando|quand)(?!\p{L})).*(?:[:;]|, (?:and|und|y|et)) /iu;
@@ -104,12 +104,14 @@ const THEREFORE =
 const THEREFORE_WORDS = 12;
 /** What an answer comes down to. */
 const CONCLUDES =
-  /^(?:(?:(?:the|my|best|final|updated|proposed|recommended) )?(?:root cause|cause|problem|issue|reason|fix|solution|verdict|conclusion|recommendation|result|answer|bottom line|tl;?dr|summary)\b|(?:my|in short|so the|the key)\b|fazit|ursache|lösung|empfehlung|conclusión|causa|原因|结论|建议|원인|결론)|\b(?:root cause|was caused by|turned out|fixed by|i(?:'d)? recommend|i(?:'d| would) (?:go with|suggest))\b/iu;
+  /^(?:(?:(?:the|an?|my|best|final|updated|proposed|recommended) )?(?:\w{2,12}er )?(?:root cause|cause|problem|issue|reason|fix|solution|verdict|conclusion|recommendation|result|answer|bottom line|tl;?dr|summary)\b|(?:my|in short|so the|the key)\b|fazit|ursache|lösung|empfehlung|conclusión|causa|原因|结论|建议|원인|결론)|\b(?:root cause|was caused by|turned out|fixed by|i(?:'d)? recommend|i(?:'d| would) (?:go with|suggest))\b/iu;
+/** So is a lead-in without what follows, unless it concludes. */
+const isWeak = (text: string): boolean => WEAK.test(text) || (text.endsWith(' …') && !CONCLUDES.test(text));
 /** Headings of lists that only say where. */
 const ASIDE =
   /^(?:files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does|(?:key )?(?:benefits|advantages|strengths)|pros$|praise)/i;
 const OPEN_ITEM =
-  /^\[ \]|^(?:but )?(?:i )?(?:have not|haven't|did not|didn't) (?:yet )?(?:run|push|commit|deploy|appl|merge|migrat|updat|re-?\p{L})|\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|due (?:by|on|next|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\p{L}* \d)|(?<!\b(?:if|when|until|unless|while|that) [^.]{0,40})(?:still fail(?:s|ing)?|not (?:been )?(?:done|applied|deployed|merged|tested) yet|not yet (?:done|applied|deployed|merged|tested))|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will| have to| need to| must) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|action items?|follow-?ups?|left(?: to do)?|open(?: (?:questions?|items?|points?))?)(?: (?:for|before|on|in) [\w -]{1,30})?:|\b(?:will|'ll|has to|have to|needs?|should|must|let's|promised|decides|delivers|reviews|sends|signs) (?:[\p{L}\p{N} '_/()-]|\.(?! )){0,80}\b(?:later|at some point|in a follow-up|in q[1-4]|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|(?:the )?\d{1,2}(?:st|nd|rd|th)|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:noch offen|noch zu tun|fehl(?:t|en) noch|noch fehl(?:t|en)|noch nicht (?:gelaufen|angewendet|getestet|umgesetzt|erledigt)|(?:muss|müssen|sollten?) (?:\p{L}{2,4} )?(?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|(?<!hace )faltan?|todavía hay que|(?:pense[zr]?|penser) à|n'oublie[zr]? pas|(?:il )?reste à|tiene que|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|还没|之前(?:完成|要)|[让请][^，。,]{1,6}在[^，。,]{1,12}前|아직|남은 일|할 일|까지 (?:해야|끝|[^.\n]{0,12}(?:준다|주기로|하기로|보내)))/iu;
+  /^\[ \]|^(?:but )?(?:i )?(?:have not|haven't|did not|didn't) (?:yet )?(?:run|push|commit|deploy|appl|merge|migrat|updat|re-?\p{L})|\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|needs? (?:the|an?|its|\p{L}+'s) (?:change|fix|update|review|sign-?off|approval)|i (?:could(?: not|n't)|can(?:not|'t)|was(?: not|n't) able to|have no way to) (?:test|verify|send|push|deploy|publish|reproduce)|you(?:'ll)? (?:still )?(?:need|have) to [^.,;]{3,80}, (?:since|because|as) i|due (?:by|on|next|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\p{L}* \d)|(?<!\b(?:if|when|until|unless|while|that) [^.]{0,40})(?:still fail(?:s|ing)?|not (?:been )?(?:done|applied|deployed|merged|tested) yet|not yet (?:done|applied|deployed|merged|tested))|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will| have to| need to| must) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|action items?|follow-?ups?|left(?: to do)?|open(?: (?:questions?|items?|points?))?)(?: (?:for|before|on|in) [\w -]{1,30})?:|\b(?:will|'ll|has to|have to|needs?|should|must|let's|promised|decides|delivers|reviews|sends|signs) (?:[\p{L}\p{N} '_/()-]|\.(?! )){0,80}\b(?:later|at some point|in a follow-up|in q[1-4]|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|(?:the )?\d{1,2}(?:st|nd|rd|th)|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:(?:noch|weiterhin) offen|offen (?:ist|sind|bleibt|bleiben)|(?:konnte|kann) ich (?:\p{L}+ ){0,3}nicht (?:testen|prüfen|senden)|no (?:puedo|pude|he podido) (?:enviar|probar|verificar|subir)|no l[oae]s? he \p{L}+[ai]do|noch zu tun|fehl(?:t|en) noch|noch fehl(?:t|en)|noch nicht (?:gelaufen|angewendet|getestet|umgesetzt|erledigt)|(?:muss|müssen|sollten?) (?:\p{L}{2,4} )?(?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|(?<!hace )faltan?|todavía hay que|(?:pense[zr]?|penser) à|n'oublie[zr]? pas|(?:il )?reste à|tiene que|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|还没|之前(?:完成|要)|[让请][^，。,]{1,6}在[^，。,]{1,12}前|아직|남은 일|할 일|까지 (?:해야|끝|[^.\n]{0,12}(?:준다|주기로|하기로|보내)))/iu;
 /** What the speaker wants to do at a later time; English has its own words for it above. */
 const OWN_PLAN =
   /(?<!\p{L})(?:(?:\p{L}{2,12}(?<!hab|hatt|hätt|wär|war|wurd|hieß)e ich|ich \p{L}{2,12}(?<!hab|hatt|hätt|wär|wurd)e) (?:[\p{L}\p{N}_/.-]{1,40} ){0,6}?(?:(?<!heute |gestern )morgen|übermorgen|nachher|nächste woche|(?:am|bis) \p{L}{2,6}tag|(?:am|bis) mittwoch)|(?:(?<!heute |gestern )morgen|übermorgen|nachher|nächste woche) \p{L}{2,12}(?<!hab|hatt|hätt|wär|wurd)e ich|(?:yo|l[ao]s? \p{L}{2,12}(?:o|ré)) (?:[\p{L}\p{N}_/.-]{1,40} ){0,6}?(?:(?<!la |esta )mañana|más tarde|la semana que viene|el (?:lunes|martes|miércoles|jueves|viernes))|je (?:m'en \p{L}{2,14}|(?:l[ae]s? |l')?\p{L}{2,14}(?:rai|ais|is)) (?:[\p{L}\p{N}_/.-]{1,40} ){0,6}?(?:demain|plus tard|la semaine prochaine|(?:lun|mar|mercre|jeu|vendre)di))(?!\p{L})/iu;
@@ -215,7 +217,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const dated = (text: string): string => withAbsoluteDates(text, turn.atMs);
   const askedText = dated(request.length === 0 ? '' : statedAsked);
   const concluded = concluding(answer.said);
-  const texts = concluded.map(({ text }) => dated(text));
+  const texts = withOptions(concluded, answer.said).map(dated);
   const [conclusion = 'no answer', ...others] = texts;
   const statements = turn.unfinished === true ? [`Not finished: ${conclusion}`, ...others] : texts;
   const getOrigin = (text: string): Origin =>
@@ -258,7 +260,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     noted,
   });
   return {
-    title: getTitle(request, outcome, bound),
+    title: getTitle(request, texts.find((text) => !isWeak(text)) ?? outcome, bound),
     asked: askedText,
     outcome,
     isTyped: spoken.some((each) => each.own !== ''),
@@ -319,12 +321,24 @@ function isTelling({ text }: Statement): boolean {
   return !NARRATION.test(text) && !OFFER.test(text) && !FILLER.test(text) && !isQuestion(text);
 }
 
-const NAMES_OPTION = /\b(?:option|approach|alternative) (?:\d|[A-H])\b/i;
+const NAMES_OPTION = /\b(?:option|approach|alternative) (\d|[A-H])\b(?!\s?[(:–—-])/i;
 
 /** One of several ways, which the answer need not take; a conclusion below the last of their headings is none. */
 function isOption({ text, heading }: Statement): boolean {
   if (OF_OPTION.test(text)) return true;
   return OF_OPTION.test(heading) && !CONCLUDES.test(text) && !NAMES_OPTION.test(text);
+}
+
+/** With the name of an option where only its label stands: `I'd take option 2 (“one table”)`. */
+function withOptions(concluded: readonly Statement[], said: readonly Statement[]): string[] {
+  const texts = concluded.map(({ text }) => text);
+  const { options } = findOptions(said);
+  return texts.map((text) =>
+    text.replace(NAMES_OPTION, (label, id: string) => {
+      const name = getName(options.get(id.toUpperCase()) ?? '');
+      return name === '' || texts.some((each) => each.includes(trimEnd(name, '…'))) ? label : `${label} (“${name}”)`;
+    }),
+  );
 }
 
 /** Before a statement whose subject is in one that is left out. */
@@ -344,10 +358,13 @@ function concluding(statements: readonly Statement[]): Statement[] {
     room -= size;
     return true;
   };
-  const strong = main.filter(({ text }) => !WEAK.test(text));
+  const strong = main.filter(({ text }) => !isWeak(text));
   const [first] = strong;
   if (first !== undefined && first.text.length <= VERDICT_CHARS) take(first);
   for (const each of strong.filter(({ text }) => CONCLUDES.test(text)).slice(-2)) take(each);
+  const below = ({ heading }: Statement, at: number): boolean =>
+    CONCLUDES.test(heading) && strong[at - 1]?.heading !== heading;
+  for (const each of strong.filter(below).slice(-1)) take(each);
   for (const each of strong.toReversed()) if (!take(each) && !take(each, beginList(each, room - 4))) break;
   for (const each of main.length > 0 ? main : telling) take(each);
   const hasSubject = (each: Statement): boolean => {
@@ -716,7 +733,7 @@ function saysNothing({ parts }: TurnText, typed: string): boolean {
 /** The texts where they fit; else the most telling that fits and what fits beside it; at least one, cut. */
 export function clipOutcome(lines: readonly string[], maxChars: number): string {
   if (lines.join(' ').length + lines.length <= maxChars) return joinWithin(lines, maxChars);
-  const strong = lines.filter((text) => !WEAK.test(text));
+  const strong = lines.filter((text) => !isWeak(text));
   const fitting = strong.filter((text) => text.length <= maxChars);
   if (fitting.length === 0) return clip(strong[0] ?? lines[0] ?? '', maxChars);
   const rank = (text: string): number => (CONCLUDES.test(text) ? 2 : 0) + Math.min(2, getValues(text).length);
@@ -758,11 +775,8 @@ export function repeatsMemory(turn: TurnText, texts: readonly string[]): boolean
 /** What the user says, with gaps marked; what they only show after it, in quotes, or alone where they say nothing. */
 function findRequest(spoken: readonly SpokenStatement[], stated: readonly Statement[]): string {
   const ownStatements = spoken.filter(({ own }) => own !== '');
-  if (ownStatements.length === 0)
-    return joinWithin(
-      spoken.map(({ shown }) => shown),
-      ASKED_CHARS,
-    );
+  const shownTexts = spoken.map(({ shown }) => shown);
+  if (ownStatements.length === 0) return joinWithin(shownTexts, ASKED_CHARS);
   const places = new Map(stated.map((statement, at) => [statement, at]));
   const getPlace = (each: SpokenStatement | undefined): number => places.get(each?.statement as Statement) ?? -1;
   const texts = ownStatements.map((each, at) => {
@@ -772,7 +786,7 @@ function findRequest(spoken: readonly SpokenStatement[], stated: readonly Statem
     return at === 0 || follows ? own : `… ${own}`;
   });
   const text = joinWithin(texts, ASKED_CHARS);
-  const match = spoken.find((each) => each.shown !== '')?.shown ?? '';
+  const match = shownTexts.find((shown) => shown !== '') ?? '';
   const room = ASKED_CHARS - text.length - 3;
   return match === '' || room < SHOWN_CHARS ? text : `${text} “${clip(match, room)}”`;
 }

@@ -1,3 +1,4 @@
+import { contentTokens } from './keywords.ts';
 import { splitSentences } from './sentences.ts';
 
 /** The least text that may stand alone: sentences with those that turn them, a lead-in with what follows it. */
@@ -31,6 +32,11 @@ const CODE_CHARS = 160;
 const CODE_LINES = 2;
 const TABLE_ROWS = 8;
 const LEAD_CHARS = 90;
+/** A lead-in of so many words with content says something without what follows. */
+const TELLING_WORDS = 5;
+/** A lead-in that says only that something follows. */
+const ANNOUNCES =
+  /^(?:there (?:are|is)|here|compare|for example|based on|found|across)\b|\b(?:here(?:'s| is| are)|(?:the )?following|below|examples?|looking at)\b|\b(?:like|such as|is|are|be|to|in|at|from|with|for|as|that|this|runs?|because|approach(?:es)?|options?|follows|include[sd]?|contain(?:s|ing)|see|shows?|returns?|summary|structure)[:：]$|\)[:：]$/iu;
 
 const FENCE = /^\s{0,6}(```|~~~)/;
 const HEADING = /^\s{0,3}#{1,6}\s+(\S.*)$/;
@@ -79,7 +85,8 @@ export function findStatements(text: string): readonly Statement[] {
     if (follows.text !== '') {
       const text = `${lead}${follows.text}`;
       statements.push({ ...place, text, items: follows.items, lead, isCopied: isCopied(blocks[at + 1]) });
-    }
+    } else if (contentTokens(last).length >= TELLING_WORDS && !ANNOUNCES.test(last))
+      statements.push({ ...place, text: last.replace(LEAD_IN, ' …'), items: [], lead: '' });
     at += follows.taken;
   }
   return statements;
@@ -204,11 +211,8 @@ function takeLine(
   }
   const last = blocks.at(-1);
   if (line.trimStart().startsWith('|') && line.trimEnd().endsWith('|')) {
-    const row = line
-      .trim()
-      .slice(1, -1)
-      .split('|')
-      .map((cell) => cell.trim());
+    const cells = line.trim().slice(1, -1).split('|');
+    const row = cells.map((cell) => cell.trim());
     if (row.every((cell) => /^:?-+:?$/.test(cell))) return false;
     if (last?.kind === 'table') (last.rows as string[][]).push(row);
     else blocks.push({ kind: 'table', rows: [row] });

@@ -718,6 +718,58 @@ describe('faithful to what was said', () => {
     );
   });
 
+  test('the outcome has what stands below a heading that concludes, and a lead-in whose code is left out', () => {
+    const answer =
+      'I traced all calls.\n\n## Root cause\n\nThe lock is taken twice by the export.\n\n## Details\n\nA cleaner solution would be to take the lock once per batch of files:\n\n```ts\na();\nb();\nc();\n```\n\nThe import waits for the same lock, for each of the files that it reads from the share, which is what people see as a hang in the evening, and it gives up after ninety seconds without a word in the log of the service, so that the next run begins with the same file and waits for the same lock again until somebody ends it by hand.';
+    expect(readTurnState(say('Why does it hang?', answer)).outcome).toBe(
+      'I traced all calls. The lock is taken twice by the export. A cleaner solution would be to take the lock once per batch of files …',
+    );
+  });
+
+  test('a title from an answer leaves out that tests pass', () => {
+    const asked = 'Shall I store the branch beside the commit?';
+    const turn = readTurn(talk('yes', 'All tests pass. The branch is stored beside the commit.'));
+    expect(readTurnState(turn, say('Where is it?', asked)).title).toBe('The branch is stored beside the commit.');
+  });
+
+  test.each([
+    'coyote time is weird undo that',
+    'same for the second one pls, and the radius 8 not 12',
+    'lowering it is forbidden by policy, scale up',
+    'no scim, not in scope',
+    '265 is fine but august no, they were told june',
+    'the team wants kafka but Elena said no, so it is going to be rabbit',
+    'Punkt 8 bitte nicht anfassen, das klärt die andere Seite',
+    'nimm den kleinen nicht den großen',
+    'el proyecto tiene que usar sqlite y no postgres',
+    'per file is to much',
+    'works. ship it in 4.12 and write a note',
+  ])('"%s" decides', (prompt) => {
+    expect(readTurnState(say(prompt, 'Changed as you said.')).decisions.length).toBeGreaterThan(0);
+  });
+
+  test.each([
+    'coyote time makes jumps forgiving',
+    'the report has 8 columns and 12 rows',
+    'what is the scope of this ticket',
+    'the export is fine',
+  ])('"%s" does not decide', (prompt) => {
+    expect(readTurnState(say(prompt, 'I see.')).decisions).toEqual([]);
+  });
+
+  test.each([
+    'The drawing still shows 10 kΩ and needs the change.',
+    'I could not test it on a device.',
+    'You need to file it in Jira, since I have no access.',
+    'Offen ist noch, den Cronjob auf 05:30 zu legen.',
+    'No puedo enviar correos; el texto está en `correo.md`.',
+    'Los meses anteriores también estaban mal; no los he regenerado.',
+  ])('"%s" is left to do', (text) => {
+    expect(readTurnState(say('Please correct it.', `The value is correct now.\n\n${text}`)).open).toMatchObject([
+      { text },
+    ]);
+  });
+
   test('that Claude has read enough is no outcome', () => {
     const answer = 'The retries double the load.\n\nExcellent, I have a comprehensive design from the agent.';
     expect(readTurnState(say('Why is it slow?', answer)).outcome).toBe('The retries double the load.');
@@ -727,7 +779,7 @@ describe('faithful to what was said', () => {
     const answer =
       'There are a few ways.\n\n## Approach 1: blame\n\nUse the blame of git.\n\n## Approach 2: counts\n\nKeep two numbers a file.\n\nFor your case I would go with Approach 2.';
     expect(readTurnState(say('How would you track the owner of a line?', answer)).outcome).toBe(
-      'There are a few ways. For your case I would go with Approach 2.',
+      'There are a few ways. For your case I would go with Approach 2 (“counts”).',
     );
     const only = '## Option 1: token\n\nCreate a token in the settings.\n\n## Option 2: app\n\nInstall the app.';
     expect(readTurnState(say('How would we get access?', only)).outcome).toContain('Create a token in the settings.');

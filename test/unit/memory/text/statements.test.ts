@@ -21,6 +21,11 @@ test('a lead-in stays with its list, its table or its line of code, and goes wit
     'Limits: free: calls 40, users 2',
   ]);
   expect(texts('The fix:')).toEqual([]);
+  const code = '\n```ts\na();\nb();\nc();\n```';
+  expect(texts(`A checkpoint with two sessions renders both dots side by side:${code}`)).toEqual([
+    'A checkpoint with two sessions renders both dots side by side …',
+  ]);
+  expect(texts(`The output of the second script for these files looks like:${code}`)).toEqual([]);
 });
 
 test('a numbered row of a table is an item, and so is a box, with its cross', () => {
