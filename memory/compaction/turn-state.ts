@@ -97,7 +97,7 @@ const BAN =
 const BAN_LEAD = /^(?!(?:if|when|unless|wenn|falls|si|cuando|quand)(?!\p{L})).*(?:[:;]|, (?:and|und|y|et)) /iu;
 /** What a short reply agrees with, or turns down. */
 const ADVISES =
-  /\b(?:i(?:'d| would) (?:\w+ )?(?:recommend|suggest|use|go (?:with|for)|keep|leave|wait|add|start|stick|prefer|take|pick|choose|avoid|not)\b|i recommend|i suggest|(?:my |the )?recommend(?:ed|ation)\b|(?:would be|is) (?:the )?(?:better|best) (?:choice|option)?)|(?<!\p{L})(?:ich würde|würde ich|(?:ich )?empfehle|besser wäre|(?:yo )?(?:usaría|recomiendo|sugiero|recomendaría)|je recommande|j'utiliserais)(?!\p{L})|建议|推荐|권장|추천/iu;
+  /\b(?:i(?:'d| would) (?:\w+ )?(?:recommend|suggest|use|go (?:with|for)|keep|leave|wait|add|start|stick|prefer|take|pick|choose|avoid|not|lean towards?)\b|i recommend|i suggest|(?:my |the )?recommend(?:ed|ation)\b|(?:would be|is) (?:the )?(?:better|best) (?:choice|option)?)|(?<!\p{L})(?:ich würde|würde ich|(?:ich )?empfehle|besser wäre|(?:yo )?(?:usaría|recomiendo|sugiero|recomendaría)|je recommande|j'utiliserais)(?!\p{L})|建议|推荐|권장|추천/iu;
 /** Draws the conclusion from what was just said. */
 const THEREFORE =
   /\bthen(?=[.!,]*$|, |,? (?:so|because|since)\b)|^(?:ok(?:ay)?,? )?(?:dann|entonces|pues) (?!noch|als)/iu;
@@ -336,7 +336,9 @@ function withOptions(concluded: readonly Statement[], said: readonly Statement[]
   return texts.map((text) =>
     text.replace(NAMES_OPTION, (label, id: string) => {
       const name = getName(options.get(id.toUpperCase()) ?? '');
-      return name === '' || texts.some((each) => each.includes(trimEnd(name, '…'))) ? label : `${label} (“${name}”)`;
+      const isTold = name === '' || texts.some((each) => each.includes(trimEnd(name, '…')));
+      // Other sentences may mean options of somebody else.
+      return isTold || !(ADVISES.test(text) || CONCLUDES.test(text)) ? label : `${label} (“${name}”)`;
     }),
   );
 }

@@ -781,6 +781,8 @@ describe('faithful to what was said', () => {
     expect(readTurnState(say('How would you track the owner of a line?', answer)).outcome).toBe(
       'There are a few ways. For your case I would go with Approach 2 (“counts”).',
     );
+    const theirs = 'I wrote a.md:\n1. Facts: two pages\n2. Sources: one page\n\nIt explains Option 2 of the team.';
+    expect(readTurnState(say('Write it down.', theirs)).outcome).toContain('explains Option 2 of the team');
     const only = '## Option 1: token\n\nCreate a token in the settings.\n\n## Option 2: app\n\nInstall the app.';
     expect(readTurnState(say('How would we get access?', only)).outcome).toContain('Create a token in the settings.');
   });
