@@ -41,7 +41,7 @@ export function createTermCounts() {
   async function count(key: string, filter: IndexFilter, rows: AsyncIterable<CountedRow>): Promise<Scope> {
     const scope = createScope(filter);
     for await (const row of rows) scope.count(row, 1);
-    counted.set(key, scope);
+    if (scopes.has(key)) counted.set(key, scope);
     return scope;
   }
 
