@@ -47,6 +47,8 @@ export async function chatServer(answer: ChatAnswer): Promise<ChatServer> {
 
 /** What the sensor or the compacter is answered with, by what its rules ask for. */
 export function answerFor({ body }: ChatRequest): object {
+  // The list of models.
+  if (!('messages' in body)) return { data: [] };
   const [system, user] = body.messages.map((message) => message.content) as [string, string];
   if (/detailed summary/.test(system)) return { detail: 'It listens on 5433. The user said so. Nothing is open.' };
   if (/logic_flow/.test(system)) return { logic_flow: 'BROKEN', load_level: 3, redundancy_detected: false };
