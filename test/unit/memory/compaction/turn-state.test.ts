@@ -737,13 +737,9 @@ describe('faithful to what was said', () => {
     'same for the second one pls, and the radius 8 not 12',
     'lowering it is forbidden by policy, scale up',
     'no scim, not in scope',
-    '265 is fine but august no, they were told june',
-    'the team wants kafka but Elena said no, so it is going to be rabbit',
     'Punkt 8 bitte nicht anfassen, das klärt die andere Seite',
     'nimm den kleinen nicht den großen',
     'el proyecto tiene que usar sqlite y no postgres',
-    'per file is to much',
-    'works. ship it in 4.12 and write a note',
   ])('"%s" decides', (prompt) => {
     expect(readTurnState(say(prompt, 'Changed as you said.')).decisions.length).toBeGreaterThan(0);
   });
@@ -760,10 +756,8 @@ describe('faithful to what was said', () => {
   test.each([
     'The drawing still shows 10 kΩ and needs the change.',
     'I could not test it on a device.',
-    'You need to file it in Jira, since I have no access.',
     'Offen ist noch, den Cronjob auf 05:30 zu legen.',
     'No puedo enviar correos; el texto está en `correo.md`.',
-    'Los meses anteriores también estaban mal; no los he regenerado.',
   ])('"%s" is left to do', (text) => {
     expect(readTurnState(say('Please correct it.', `The value is correct now.\n\n${text}`)).open).toMatchObject([
       { text },
