@@ -221,11 +221,15 @@ export function findTimes(view: ConversationView, spans: readonly TurnSpan[], pr
   return times;
 }
 
-/** The first words that the user typed in a turn; where there are none, a hash. */
+/** The first words that the user typed in a turn; where there are none, what is attached, or a hash. */
 export function readTurnMark(view: ConversationView, { start, end }: TurnSpan): string {
   const isTyped = (at: number): boolean => view.infos[at]?.role === 'user' && readMessageText(view, at) !== '';
   const typed = view.infos.findIndex((_, at) => at >= start && at < end && isTyped(at));
-  return typed < 0 ? (view.infos[start]?.hash ?? '') : readMessageText(view, typed);
+  if (typed >= 0) return readMessageText(view, typed);
+  const slice = view.scan.messages[start];
+  const attached = slice === undefined ? [] : readBlocks(view, slice).filter(({ type }) => type !== 'text');
+  if (attached.length === 0) return view.infos[start]?.hash ?? '';
+  return JSON.stringify(attached, (name, value) => (name === 'cache_control' ? undefined : value));
 }
 
 /** Former versions did not end a turn at a prompt that was sent with tool results. */

@@ -591,6 +591,35 @@ describe('an unfinished turn', () => {
     expect(visible.at(-1)).toContain(turnId);
   });
 
+  it('stays withheld where an image alone began it, though its message has another form later', async () => {
+    const memory = createFakeMemory();
+    const marks = new Set<string>();
+    let captures = false;
+    const policy = {
+      of: () => ({ captures, adds: false }),
+      withhold: (key: string, _: string, mark: string) => void marks.add(key).add(mark),
+      hasWithheld: (_: string, mark: string) => marks.has(mark),
+    };
+    const deps = { plans: createMemoryPlanStore(), randomHex: () => 'ab', memory, config, clock: { now: () => 0 } };
+    const rewriter = await openRewriter({ ...deps, policy });
+    const ask = (...messages: readonly object[]) => {
+      const body = Buffer.from(JSON.stringify({ model: 'claude-opus-5-5', tools: [{}], system: [], messages }));
+      const request = { requestId: 'r', path: 'messages' as const, headers: {}, body, receivedAtMs: 0 };
+      return rewriter.rewrite(request, AbortSignal.timeout(5_000));
+    };
+    const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } };
+    const reminder = { type: 'text', text: '<system-reminder>\nThe date changed.\n</system-reminder>' };
+    await ask({ role: 'user', content: [{ ...image, cache_control: { type: 'ephemeral' } }] });
+    captures = true;
+    await ask({ role: 'user', content: [reminder, image] });
+    rewriter.captureUnfinished(() => true);
+    expect(memory.captured.size).toBe(0);
+    marks.clear();
+    await ask({ role: 'user', content: [reminder, image] });
+    rewriter.captureUnfinished(() => true);
+    expect(memory.captured.size).toBe(1);
+  });
+
   it('is not captured where capture is off, and not once it is answered', async () => {
     const memory = createFakeMemory();
     const off = { of: () => ({ captures: false, adds: false }), withhold: () => undefined, hasWithheld: () => true };
