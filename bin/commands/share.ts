@@ -81,7 +81,7 @@ async function begin(context: Context, url: string, flags: Flags, first: boolean
   const joins = here !== null && (done.scope === 'me' || done.projects.includes(here.remote));
   const folders = openJoinedFolders(paths.projectsFile);
   if (joins && folders.all()[here.remote]?.includes(here.common) !== true) {
-    folders.add([here]);
+    await folders.add([here]);
     // What was kept here before has the name of the remote now.
     await client.call('share/push', { env });
   }

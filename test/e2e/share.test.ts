@@ -109,7 +109,7 @@ describe('three machines of one person', () => {
     const facts = await laptop.run(['facts', 'ls'], getShop(laptop));
     expect(facts.stdout).toContain('tabs');
     const open = await laptop.run(['todo'], getShop(laptop));
-    expect(open.stdout).toContain('kingfisher');
+    expect(open).toMatchObject({ code: 0, stdout: expect.stringContaining('kingfisher') });
     await todo(laptop, 'replace the pelican cable');
     expect(await share(laptop, 'push')).toEqual({ sent: 1 });
     expect(await share(box, 'pull')).toEqual({ added: 1 });
