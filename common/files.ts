@@ -76,7 +76,7 @@ export async function writeFileAtomic(
   });
 }
 
-/** As `writeFileAtomic`, for a file of ours: it creates the folder, 0700. @throws CometError `unsafe_file` */
+/** As `writeFileAtomic`, for a file in the home: it creates the folder, 0700. @throws CometError `unsafe_file` */
 export async function writePrivateFile(file: string, data: string): Promise<void> {
   await ensureDir(path.dirname(file));
   await writeFileAtomic(file, data);

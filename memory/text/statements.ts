@@ -32,7 +32,7 @@ const CODE_CHARS = 160;
 const CODE_LINES = 2;
 const TABLE_ROWS = 8;
 const LEAD_CHARS = 90;
-/** A lead-in of so many words with content says something without what follows. */
+/** A lead-in with this many words of content says something without what follows. */
 const TELLING_WORDS = 5;
 /** A lead-in that says only that something follows. */
 const ANNOUNCES =
