@@ -8,6 +8,9 @@ const WAITING_TURNS = 1_000;
 /** Reported as the file of a problem that concerns all of memory. */
 export const STORE = 'memory';
 
+/** The problem that is none after a moment. */
+export const OPENING = 'the store is still opening';
+
 /**
  * A service that opens later. Until then the methods in `meanwhile` answer at once, and every other call waits; where
  * the opening fails, `meanwhile` keeps answering and other calls reject.
@@ -42,7 +45,7 @@ export function deferred<T extends object>(opening: Promise<T>, meanwhile: Parti
  */
 export function deferredMemory(opening: Promise<Memory>, backend: string): Memory {
   let memory: Memory | null = null;
-  let problem = 'the store is still opening';
+  let problem = OPENING;
   let failure: CometError | null = null;
   let waiting: CapturedTurn[] = [];
   const opened = opening.then(

@@ -3,7 +3,7 @@ import os from 'node:os';
 import type { EngineOptions, RunningEngine } from './compose.ts';
 
 export type { RunningEngine } from './compose.ts';
-export { STORE } from './deferred.ts';
+export { OPENING, STORE } from './deferred.ts';
 export { retryStore, watchBuild } from './lifecycle/build.ts';
 
 /** Loads the engine on first use: the process lowers the priority of its threads before. */

@@ -3,7 +3,7 @@ import { CometError } from '../../common/errors.ts';
 import { type HomePaths, VERSION } from '../../common/paths.ts';
 import { formatCount } from '../../common/text.ts';
 import type { StatusReport } from '../../engine/api/index.ts';
-import { STORE } from '../../engine/index.ts';
+import { OPENING, STORE } from '../../engine/index.ts';
 import { type GuardStatus, guardStatus, portNonce, waitHealthy } from '../../engine/lifecycle/index.ts';
 import { bad, type Check, good, unknown } from './index.ts';
 
@@ -81,6 +81,7 @@ export function checkStore(report: StatusReport | null): Check {
     );
   }
   if (problems.length < report.problems.length) return unknown('store', 'the engine gave no answer in time; ask again');
+  if (problems.some(({ message }) => message === OPENING)) return unknown('store', `${OPENING}; ask again`);
   const held = `${formatCount(report.nodes, 'memory', 'memories')}, no problem found`;
   if (problems.length === 0) return good('store', held);
   const named = problems.slice(0, 5).map(({ file, message }) => `${file}: ${message}`);

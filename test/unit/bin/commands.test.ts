@@ -622,6 +622,8 @@ describe('doctor', () => {
     expect(checkStore({ ...report, problems })).toMatchObject({ state: 'problem' });
     const silent = [{ file: 'engine', message: 'no answer in time' }];
     expect(checkStore({ ...report, problems: silent })).toMatchObject({ state: 'unknown' });
+    const opening = [{ file: 'memory', message: 'the store is still opening' }];
+    expect(checkStore({ ...report, problems: opening })).toMatchObject({ state: 'unknown' });
     expect(checkStore(null)).toMatchObject({ state: 'unknown' });
     const failing = (last_error: string) => checkModel({ ...report, llm: { ...report.llm, last_error } }).state;
     expect([failing('rate_limited: later'), failing('failed: no such model')]).toEqual(['ok', 'problem']);
