@@ -50,6 +50,8 @@ export interface CapturedTurn {
   readonly messages: readonly CapturedMessage[];
   /** A schedule, a task, another agent or the client prompted in place of the user. */
   readonly untyped?: true;
+  /** All that a subagent was shown and said, its report last: no turn of the conversation. */
+  readonly subagent?: true;
   /** Its prompt was sent with the last tool results of the turn before: its first message is the rest of that turn's last. */
   readonly merged?: true;
   /** Never written: the id under which former versions stored this turn together with the merged ones after it. */
@@ -64,7 +66,7 @@ export interface CapturedTurn {
   readonly parts?: readonly { readonly turnId: string; readonly messages: number }[];
   /** What the user marked as private earlier in the conversation; never written. */
   readonly earlierPrivate?: readonly string[];
-  /** By digest of a text block: `user` where a hook reported it as a prompt. Of a result that we wrote: its origin. */
+  /** By digest of a text block: `user` where a hook reported it as a prompt. Of what we or a clean subagent wrote: its origin. */
   readonly origins?: Readonly<Record<string, Origin>>;
   /** Set when it was imported instead of captured: from Claude Code's transcripts, or from a file. */
   readonly imported?: 'claude' | 'file';

@@ -1,10 +1,12 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { runInSlices } from '../common/async.ts';
 import { grouped, slices } from '../common/map.ts';
-import type { CapturedTurn } from '../common/turn.ts';
+import type { CapturedTurn, Origin } from '../common/turn.ts';
 import type { Batch } from './compaction/compactor.ts';
 import { type StartedAgent, saveSubagent } from './import-subagents.ts';
+import { createAgentReports } from './ingest/agent-reports.ts';
 import {
+  captureAgent,
   captureImported,
   type ImportedTurn,
   importLink,
@@ -13,7 +15,7 @@ import {
   turnContentHashes,
 } from './ingest/imported-turn.ts';
 import { redactTurn, slimTurn } from './ingest/redact-turn.ts';
-import { readTurn, readTurnPart } from './ingest/turn-trust.ts';
+import { knownOrigins, readTurn, readTurnPart } from './ingest/turn-trust.ts';
 import { isDraft, type MemoryNode } from './model/node.ts';
 import type { JournalTurn, TurnText } from './model/turn.ts';
 import { TOOL_CHARS } from './models/prompts/summary.ts';
@@ -121,7 +123,7 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
       chars = 0;
       await writeTurns(batch.splice(0), request, tally, parts);
     };
-    for (const [at, turn] of captureImported(request.turns, request.imported, projects[0] ?? '').entries()) {
+    for (const [at, turn] of (await captureTurns(request, projects[0] ?? '')).entries()) {
       const past = request.turns[at] as ImportedTurn;
       const repeated = await repetitionIn(turn);
       if (request.isSelected?.(past) === false) continue;
@@ -161,6 +163,20 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
   }
 
   return importTurns;
+}
+
+/** With the origin of what their subagents reported. */
+async function captureTurns({ turns, imported }: ImportTurnsRequest, project: string): Promise<CapturedTurn[]> {
+  const captures = captureImported(turns, imported, project);
+  const reports = createAgentReports();
+  for (const [at, turn] of captures.entries()) {
+    for (const [index, agent] of (turns[at]?.agents ?? []).entries()) reports.observe(captureAgent(agent, turn, index));
+  }
+  const withOrigins = async (turn: CapturedTurn): Promise<CapturedTurn> => {
+    const getOrigin = (text: string): Origin | null => reports.getOrigin(turn.sessionId, text);
+    return { ...turn, ...(await runInSlices(knownOrigins(turn, () => false, getOrigin))) };
+  };
+  return Promise.all(captures.map(withOrigins));
 }
 
 type Repeated = Pick<JournalTurn, 'repeats'>;

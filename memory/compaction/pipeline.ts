@@ -3,6 +3,7 @@ import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { grouped, LruMap } from '../../common/map.ts';
 import { type CapturedTurn, isCleanOrigin, type MemoryLine, type Origin } from '../../common/turn.ts';
+import { type AgentReports, createAgentReports } from '../ingest/agent-reports.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
 import { digestText } from '../ingest/content-blocks.ts';
 import {
@@ -68,6 +69,7 @@ interface State extends PipelineParts {
   readonly sessions: SessionCache;
   readonly heardBy: ReturnType<typeof createExternalTextTrackers>;
   readonly shownText: ShownText;
+  readonly agentReports: AgentReports;
   /** Digests of the prompts that a hook reported, by session. */
   readonly reported: LruMap<string, Set<string>>;
   /** Memory lines by session; those that one prompt recalled are one text. */
@@ -94,12 +96,17 @@ export function createPipeline(parts: PipelineParts) {
   const shownText = createShownText();
   const reported = new LruMap<string, Set<string>>(SESSIONS_SHOWN);
   const shown = new LruMap<string, readonly string[]>(SESSIONS_SHOWN);
-  const own = { sessions, heardBy, shownText, reported, shown };
+  const own = { sessions, heardBy, shownText, reported, shown, agentReports: createAgentReports() };
   const state: State = { ...parts, rule, isPatient, ...own, pendingChars: 0, compiled: null, closed: false };
   return {
     capture(turns: readonly CapturedTurn[]): void {
       for (const turn of turns) {
         if (state.closed) return;
+        if (turn.subagent) {
+          const origins = runAtOnce(readOrigins(state, turn));
+          state.agentReports.observe({ ...turn, ...origins });
+          continue;
+        }
         void notice(state, turn.sessionId, getProject(turn.projectDir));
         offer(state, turn);
       }
@@ -231,8 +238,9 @@ async function recognize({ turnRegistry, getProject }: State, session: Session, 
 
 function readOrigins(state: State, { sessionId, ...turn }: CapturedTurn) {
   const reported = state.reported.peek(sessionId);
-  const sealedOrigin = (text: string): Origin | null => state.sealedOrigin?.(text) ?? null;
-  return knownOrigins({ sessionId, ...turn }, (digest) => reported?.has(digest) === true, sealedOrigin);
+  const writtenOrigin = (text: string): Origin | null =>
+    state.sealedOrigin?.(text) ?? state.agentReports.getOrigin(sessionId, text);
+  return knownOrigins({ sessionId, ...turn }, (digest) => reported?.has(digest) === true, writtenOrigin);
 }
 
 /** Whether a former version stored the turn that begins with this prompt under `turnId`, with what followed it. */

@@ -1,5 +1,5 @@
 import type { Steps } from '../../common/async.ts';
-import { toText } from '../../common/text.ts';
+import { isRecord, toText } from '../../common/text.ts';
 import {
   type CapturedMessage,
   type CapturedTurn,
@@ -162,19 +162,19 @@ function findCandidates(message: CapturedMessage): string[] {
  * What is known of the texts of a turn beyond their form.
  *
  * @param isReported  whether a hook reported a prompt with this digest
- * @param sealedOrigin  of a result that our own program wrote; null for any other
+ * @param writtenOrigin  of what our own program or a subagent without external text wrote; null for any other
  */
 export function* knownOrigins(
   { messages }: CapturedTurn,
   isReported: (digest: string) => boolean,
-  sealedOrigin: (text: string) => Origin | null,
+  writtenOrigin: (text: string) => Origin | null,
 ): Steps<Pick<CapturedTurn, 'origins'>> {
   const origins: [string, Origin][] = [];
-  for (const message of messages.filter(({ role }) => role === 'user')) {
+  for (const message of messages.filter(({ role }) => role !== 'assistant')) {
     for (const text of findCandidates(message)) {
       yield;
       const digest = digestText(text);
-      const origin = isReported(digest) ? 'user' : sealedOrigin(text);
+      const origin = isReported(digest) ? 'user' : writtenOrigin(text);
       if (origin !== null) origins.push([digest, origin]);
     }
   }
@@ -194,15 +194,21 @@ function readTexts(texts: readonly SourcedText[], reading: Reading): void {
       reading.flow.push({ by: 'shown', text });
     } else {
       // What a background task, another agent or an earlier conversation says may come from anywhere.
-      if (source === 'external') reading.tainted = true;
+      const own = source === 'external' ? (reading.getOrigin(text) ?? source) : source;
+      if (own === 'external') reading.tainted = true;
       const kind = isContinuation(text) ? 'assistant' : 'tool_result';
-      const origin = reading.tainted ? 'external' : source;
+      const origin = reading.tainted ? 'external' : own;
       // A summary also repeats what was said before it.
       if (kind === 'tool_result') reading.flow.push({ by: 'shown', text });
       add(reading, { kind, origin, tool: source === 'tool' ? 'Bash' : '', text });
     }
   }
 }
+
+/** Claude Code's words where a subagent began in the background (2.1), whose report comes later. */
+const LAUNCH =
+  /^Async agent launched successfully\.[^\n]{0,300}\nagentId: \w{1,40} \(internal ID\b[^\n]{0,200}\nThe agent is working in the background\b/;
+const LAUNCH_CHARS = 1_500;
 
 /** Of a background task, which the client puts into a result where the model takes no system messages. */
 const REPORT = /<system-reminder>\s{0,9}\[SYSTEM NOTIFICATION/;
@@ -215,12 +221,19 @@ function readResult(block: Block, reading: Reading): void {
   const refusal = mayRefuse ? readRefusal(whole) : null;
   readTexts(refusal?.typed ?? [], reading);
   const texts = refusal?.client ?? whole;
-  // The call did not run.
-  const origin = refusal === null ? (reading.getOrigin(texts) ?? toolOrigin(use, reading.projectDir)) : 'tool';
+  // The client wrote it: the call did not run, or did not end.
+  const isOwn = refusal !== null || isLaunch(use, texts);
+  const origin = isOwn ? 'tool' : (reading.getOrigin(texts) ?? toolOrigin(use, reading.projectDir));
   if (origin === 'external' || REPORT.test(texts)) reading.tainted = true;
   // Also what looks injected: the file or program may have written it.
   if (!isCleanOrigin(origin)) reading.flow.push({ by: 'shown', text: texts });
   add(reading, { kind: 'tool_result', origin, tool, text: stripInjected(texts) });
+}
+
+function isLaunch(use: Block | undefined, text: string): boolean {
+  const isAgent = use?.['name'] === 'Agent' || use?.['name'] === 'Task';
+  const isAwaited = isRecord(use?.['input']) && use['input']['run_in_background'] === false;
+  return isAgent && !isAwaited && text.length <= LAUNCH_CHARS && LAUNCH.test(text);
 }
 
 function readAssistantBlock(block: Block, reading: Reading): void {

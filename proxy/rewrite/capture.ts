@@ -109,12 +109,18 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
   }
 
   function captureTurn({ context, plan }: RewriteResult, response: ObservedResponse, message: AssistantMessage): void {
-    const { view, kind } = context;
+    const { view, kind, sessionId, isSubagent } = context;
     const turn = splitTurns(view).at(-1);
     updateUnfinished(deps, context, response, message);
-    if (kind !== 'main' || turn === undefined || !endsTurn(response.end, message)) return;
+    if (turn === undefined || !endsTurn(response.end, message)) return;
+    const own = { sessionId, atMs: clock.now() };
+    if (isSubagent) {
+      const whole = captureAnsweredTurn(view, { ...turn, start: 0 }, message, own);
+      memory.captureTurns([{ ...whole, subagent: true }]);
+    }
+    if (kind !== 'main') return;
     deps.answered.set(turn.key, true);
-    const captured = captureAnsweredTurn(view, turn, message, { sessionId: context.sessionId, atMs: clock.now() });
+    const captured = captureAnsweredTurn(view, turn, message, own);
     memory.captureTurns([captured]);
     // A fork after the first answer finds no request with an answer in its history.
     const isAnswered = view.infos.some(({ role }) => role === 'assistant');

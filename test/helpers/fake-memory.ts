@@ -15,7 +15,7 @@ export function createFakeMemory(options: { readonly durable?: (turnId: string) 
   return {
     captured,
     captureTurns(turns) {
-      for (const turn of turns) captured.set(turn.turnId, turn);
+      for (const turn of turns) if (turn.subagent === undefined) captured.set(turn.turnId, turn);
     },
     awaitCaptures: async () => {},
     nodesCovering: (turnIds) =>

@@ -547,6 +547,31 @@ describe('an import of past transcripts', () => {
     },
   );
 
+  test.each([
+    ['Read', { file_path: `${cwd}/press.md` }, 'assistant'],
+    ['WebFetch', { url: 'https://example.com/press' }, 'external'],
+  ])('what followed the report of a subagent that used %s', async (name, input, origin) => {
+    const claudeDir = await tempDir();
+    const [task, report] = ['Read the manual of the quince press.', 'It takes eleven kilos, says the manual.'];
+    const asks = { ...(said[0] as Said), tool: { name: 'Agent', input: { prompt: task }, result: report } };
+    const file = writeTranscript(claudeDir, { ...one, turns: [asks] });
+    const own = { isSidechain: true, agentId: 'q', sessionId: 'past-1', timestamp: new Date(T0).toISOString() };
+    const blocks = [
+      ['user', task],
+      ['assistant', [{ type: 'tool_use', id: 'q1', name, input }]],
+      ['user', [{ type: 'tool_result', tool_use_id: 'q1', content: 'Eleven.' }]],
+      ['assistant', [{ type: 'text', text: report }]],
+    ] as const;
+    const lines = blocks.map(([role, content], at) =>
+      JSON.stringify({ ...own, type: role, uuid: `q${at}`, message: { role, content, id: `m${at}` } }),
+    );
+    writeFileSync(path.join(path.dirname(file), 'agent-q.jsonl'), `${lines.join('\n')}\n`);
+    const { memory, claude } = await start(await tempDir());
+    expect(await take(claude, claudeDir)).toMatchObject({ turns: 1, agents: 1 });
+    await memory.maintenance.flush(60_000);
+    expect(memory.library.list({}).map((node) => node.origin)).toEqual([origin]);
+  });
+
   test('reads memory files of no project that lets nothing in, and of one project only its own', async () => {
     const [claudeDir, quiet, loud] = [await tempDir(), await tempDir(), await tempDir()];
     for (const [at, dir] of [quiet, loud, claudeDir].entries()) {
