@@ -1,20 +1,91 @@
 import { memoize } from '../../common/map.ts';
 import { trimEnd } from '../../common/text.ts';
-import { lowestOrigin, type Origin } from '../../common/turn.ts';
+import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
+import { TOOL_CHARS } from '../models/prompts/summary.ts';
+import { elide, getOwnLimit } from '../models/prompts/transcript.ts';
 import { repeatsShown } from '../text/repetition.ts';
-import { split } from '../text/sentences.ts';
+import { NEGATION, split } from '../text/sentences.ts';
+import { uniqueTokens } from '../text/tokenizer.ts';
 
 const LEAST_SHARE = 0.6;
 
 /**
  * Origin of a text whose writer saw the turns `shown` and cites `sources` (turn ids). Verbatim user text is the user's.
- * Otherwise it is the lowest origin of the cited turns if their words support the text, else the lowest of all shown.
+ * What a few clauses of the user and the assistant say is the assistant's. Otherwise it is the lowest origin of the cited
+ * turns if their words support the text, else the lowest of all shown.
  */
 export function attributedOrigin(text: string, sources: readonly string[], turns: readonly TurnText[]): Origin {
   const origin = originInTurns(text, sources, turns);
-  return origin !== 'user' && repeatsShown(text, turns) ? lowestOrigin([origin, 'tool']) : origin;
+  if (origin === 'user') return origin;
+  const named = turns.filter((turn) => sources.includes(turn.turnId));
+  const own = isCleanOrigin(origin) || !isSpoken(text, named, turns) ? origin : 'assistant';
+  return repeatsShown(text, turns) ? lowestOrigin([own, 'tool']) : own;
 }
+
+/** So many clauses hold a sentence of a summary. */
+const CLAUSES = 4;
+const CLAUSE_END = /[;:,()[\]—–…\n]+\s*|\s-\s/;
+/** Of a claim of a brief. */
+const KIND = /^(?:Goal|Stands|Decided|Open|Next): /;
+
+interface Clause {
+  readonly tokens: ReadonlySet<string>;
+  readonly denies: boolean;
+}
+
+/**
+ * Whether each sentence has most of its words, and all of its figures, in a few clauses that the user or the assistant
+ * said in these turns, and none that only a tool or a source outside the project brought. What denies does not hold what
+ * affirms, nor the reverse.
+ */
+function isSpoken(text: string, named: readonly TurnText[], turns: readonly TurnText[]): boolean {
+  const clauses = named.flatMap(spokenClauses);
+  const sentences = split(text.replace(KIND, ''));
+  if (clauses.length === 0 || sentences.length === 0) return false;
+  const said = new Set(clauses.flatMap(({ tokens }) => [...tokens]));
+  const isForeign = (token: string): boolean => turns.some((turn) => foreignTokens(turn).has(token));
+  return sentences.every((sentence) => {
+    const tokens = uniqueTokens(sentence);
+    if (tokens.some((token) => !said.has(token) && (/\d/.test(token) || isForeign(token)))) return false;
+    const denies = NEGATION.test(sentence);
+    const usable = denies ? clauses : clauses.filter((clause) => !clause.denies);
+    const chosen = chooseClauses(tokens, usable);
+    const isDenied = !denies || chosen.some((clause) => clause.denies);
+    const held = tokens.filter((token) => chosen.some((clause) => clause.tokens.has(token)));
+    return isDenied && tokens.length > 0 && held.length >= LEAST_SHARE * tokens.length;
+  });
+}
+
+/** Those that hold the most of what the ones before do not, each two words or all that is left. */
+function chooseClauses(tokens: readonly string[], clauses: readonly Clause[]): Clause[] {
+  const chosen: Clause[] = [];
+  let left = tokens;
+  while (chosen.length < CLAUSES && left.length > 0) {
+    const count = ({ tokens: own }: Clause): number => left.filter((token) => own.has(token)).length;
+    const best = clauses.reduce<Clause | null>((a, b) => (a === null || count(b) > count(a) ? b : a), null);
+    if (best === null || count(best) < Math.min(2, left.length)) break;
+    chosen.push(best);
+    left = left.filter((token) => !best.tokens.has(token));
+  }
+  return chosen;
+}
+
+const spokenClauses = memoize(({ user, userOrigin, parts }: TurnText): readonly Clause[] => {
+  const answers = parts.flatMap(({ kind, origin, text, passages = [{ origin, text }] }) =>
+    kind === 'assistant' ? passages.filter((own) => isCleanOrigin(own.origin)) : [],
+  );
+  return [...(userOrigin === undefined ? [user] : []), ...answers.map(({ text }) => text)]
+    .flatMap((text) => split(text).flatMap((sentence) => sentence.split(CLAUSE_END)))
+    .map((clause) => ({ tokens: new Set(uniqueTokens(clause)), denies: NEGATION.test(clause) }))
+    .filter(({ tokens }) => tokens.size > 0);
+});
+
+/** Of what a summarizer was shown that the user and the assistant did not say. */
+const foreignTokens = memoize(({ parts }: TurnText): ReadonlySet<string> => {
+  const foreign = parts.filter(({ kind, origin }) => kind !== 'assistant' || !isCleanOrigin(origin));
+  return new Set(foreign.flatMap((part) => uniqueTokens(elide(part.text, getOwnLimit(part, TOOL_CHARS)))));
+});
 
 function originInTurns(text: string, sources: readonly string[], turns: readonly TurnText[]): Origin {
   const named = turns.filter((turn) => sources.includes(turn.turnId));

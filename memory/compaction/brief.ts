@@ -26,6 +26,20 @@ export function renderBrief(brief: Claims): string {
   return [...section(ACTIVE, brief.active), ...section(HINTS, brief.hints)].join('\n\n');
 }
 
+const KINDS = ['Goal', 'Stands', 'Decided', 'Open', 'Next'];
+
+const getKind = ({ text }: Claim): number => KINDS.findIndex((kind) => text.startsWith(`${kind}: `));
+
+/** The brief; claims of `spare` take the place of those of whose kind it has none of clean origin. */
+export function withSpareClaims<B extends Claims>(brief: B, spare: Claims): B {
+  const kinds = new Set(brief.active.filter(({ origin }) => isCleanOrigin(origin)).map(getKind));
+  const added = spare.active.filter((claim) => isCleanOrigin(claim.origin) && !kinds.has(getKind(claim)));
+  const replaced = new Set(added.map(getKind));
+  const left = brief.active.filter((claim) => !replaced.has(getKind(claim)));
+  const active = [...left, ...added].toSorted((one, other) => getKind(one) - getKind(other));
+  return { ...brief, ...withinSize({ active, hints: brief.hints }) };
+}
+
 /** Claims of trusted origin only, as system channels may show them. */
 export function cleanBriefLines(brief: Claims): readonly string[] {
   const clean = (claims: readonly SourcedClaim[]) => claims.filter((claim) => isCleanOrigin(claim.origin));

@@ -33,9 +33,11 @@ export function buildNodes(drafts: readonly ProposedNode[], assembly: NodeSource
 
 function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: NodeSource): MemoryNode {
   const own = shown.filter((turn) => draft.turns.includes(turn.turnId));
-  const texts = [draft.summary, draft.trigger, ...draft.facts.map((fact) => `${fact.concept}: ${fact.value}`)];
-  const grounded = (): Origin[] => texts.map((text) => attributedOrigin(text, draft.turns, shown));
-  const origin = draft.origin ?? lowestOrigin([...grounded(), ...own.map((turn) => turn.origin)]);
+  const { title = '', outcome = '', summary, trigger, facts } = draft;
+  const stated = [title, outcome, summary, trigger, ...facts.map(({ concept, value }) => `${concept}: ${value}`)];
+  const grounded = (): Origin[] =>
+    stated.filter((text) => text !== '').map((text) => attributedOrigin(text, draft.turns, shown));
+  const origin = draft.origin ?? lowestOrigin(grounded());
   const turns = own.map((turn) => turn.turnId);
   const now = new Date(assembly.nowMs).toISOString();
   const entire = whole.filter((turn) => draft.turns.includes(turn.turnId));

@@ -12,6 +12,9 @@ import { findTaskStatements } from '../tasks/statement.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { getSubject } from '../text/actions.ts';
 import { repeatsShown } from '../text/repetition.ts';
+import { uniqueTokens } from '../text/tokenizer.ts';
+import { attributedOrigin } from './attribution.ts';
+import { withSpareClaims } from './brief.ts';
 import { buildBrief, buildNodes } from './build-nodes.ts';
 import type { CompactionReason } from './compaction.ts';
 import type { Linker } from './linker.ts';
@@ -36,6 +39,7 @@ export interface Batch {
   readonly past?: { readonly atMs: number; readonly links: readonly string[] };
 }
 
+type ProposedDecision = NonNullable<ProposedNode['decisions']>[number];
 type Briefing = Pick<SummaryResult, 'brief'>;
 
 type Parts = Pick<ServiceParts, 'nodeFiles' | 'local' | 'clock' | 'randomHex' | 'catalogue' | 'store' | 'log'> & {
@@ -75,12 +79,13 @@ export function createCompactor(parts: Parts) {
   const buildBatchNodes = (result: SummaryResult, batch: Batch, model: string | null): readonly MemoryNode[] =>
     getNodes(result, batch, model, { nowMs: clock.now(), newId });
 
-  async function writeBrief(result: Briefing, batch: Batch): Promise<void> {
+  /** @param spare  of the rules, for what the brief says in no claim of clean origin */
+  async function writeBrief(result: Briefing, batch: Batch, spare: Briefing | null): Promise<void> {
     if (!isNewest(batch, catalogue)) return;
-    const old = await nodeFiles.readBrief(batch.sessionId);
-    const { sessionId, project, turns: shown } = batch;
-    const nowMs = batch.past?.atMs ?? clock.now();
-    await nodeFiles.writeBrief(buildBrief(result.brief, { sessionId, project, nowMs, shown, old }));
+    const own = { old: await nodeFiles.readBrief(batch.sessionId), nowMs: batch.past?.atMs ?? clock.now() };
+    const build = ({ brief }: Briefing, shown: Batch) => buildBrief(brief, { ...shown, ...own, shown: shown.turns });
+    const brief = build(result, batch);
+    await nodeFiles.writeBrief(spare === null ? brief : withSpareClaims(brief, build(spare, withoutTools(batch))));
   }
 
   return {
@@ -145,10 +150,11 @@ export function createCompactor(parts: Parts) {
     takeTasks: (nodes: readonly MemoryNode[], batch: Batch): Promise<void> => takeTasks(nodes, batch, parts),
     newId,
     /** Does nothing when a later batch of the session is compacted already. */
-    writeBrief,
+    writeBrief: async (result: Briefing, batch: Batch): Promise<void> =>
+      writeBrief(result, batch, await locally(batch)),
     /** @param briefing  an earlier rule-made brief, to avoid computing it again */
     writeLocalBrief: async (batch: Batch, given?: Briefing): Promise<void> =>
-      writeBrief(given ?? (await locally(batch)), withoutTools(batch)),
+      writeBrief(given ?? (await locally(batch)), withoutTools(batch), null),
   };
 }
 
@@ -168,8 +174,43 @@ function getNodes(
 }
 
 function ownNodes({ nodes }: SummaryResult, batch: Batch): ProposedNode[] {
-  const own = nodes.map(({ origin: _, ...node }): ProposedNode => ({ ...node, turns: inOrder(node.turns, batch) }));
+  const own = nodes.map(({ origin: _, decisions = [], ...node }): ProposedNode => {
+    return { ...node, decisions: decisions.map(quoted(batch)), turns: inOrder(node.turns, batch) };
+  });
   return own.filter(({ turns }) => turns.length > 0);
+}
+
+/** A quotation of fewer words says nothing without what it answers. */
+const QUOTED_WORDS = 3;
+
+/**
+ * Where a model does not quote what the user decided, or only a short reply: what the rules read in that turn. Where they
+ * read nothing, it is the user's if it begins with all that the user typed, and the rest was said in that turn or before.
+ */
+function quoted({ turns, before }: Batch) {
+  const used = new Set<string>();
+  return (decision: ProposedDecision): ProposedDecision => {
+    const at = turns.findIndex(({ turnId }) => turnId === decision.turn);
+    const turn = turns[at];
+    if (decision.by !== 'user' || turn === undefined) return decision;
+    const isQuoted = attributedOrigin(decision.text, [decision.turn], turns) === 'user';
+    if (isQuoted && uniqueTokens(decision.text).length >= QUOTED_WORDS) return decision;
+    const last = turns[at - 1] ?? before;
+    const { decisions } = readTurnState(turn, last);
+    const read = decisions.find(({ by, text }) => by === 'user' && !used.has(`${decision.turn} ${text}`));
+    if (read === undefined) {
+      const around = last === undefined ? [turn] : [last, turn];
+      const origin = attributedOrigin(
+        decision.text,
+        around.map(({ turnId }) => turnId),
+        around,
+      );
+      const isReply = turn.userOrigin === undefined && turn.user !== '' && decision.text.startsWith(turn.user);
+      return isReply && isCleanOrigin(origin) ? { ...decision, origin } : decision;
+    }
+    used.add(`${decision.turn} ${read.text}`);
+    return { ...read, bucket: decision.bucket };
+  };
 }
 
 /** Turns in which the user decides something or has something to do; no model may skip them. */

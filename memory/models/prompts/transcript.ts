@@ -56,7 +56,8 @@ function renderTurn(turn: TurnText, label: string, getLimit: (part?: TurnPart) =
   return lines.join('\n');
 }
 
-function getOwnLimit(part: TurnPart, maxToolChars = Number.POSITIVE_INFINITY): number {
+/** How much of a part a transcript shows at most. */
+export function getOwnLimit(part: TurnPart, maxToolChars = Number.POSITIVE_INFINITY): number {
   return isSaid(part) || TELLING_TOOLS.has(part.tool) ? Number.POSITIVE_INFINITY : maxToolChars;
 }
 

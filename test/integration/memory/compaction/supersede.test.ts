@@ -222,9 +222,10 @@ describe('trust', () => {
 
 describe('with a model', () => {
   test.each([
-    ['the user’s prompt says it, though the turn ran tools', 'Make the staging database use port 6432.', true],
-    ['the prompt is about something else', 'Go on with the mailer.', false],
-  ])('what it names is closed where %s', async (_, prompt, isClosedNow) => {
+    ['the user’s prompt says it', 'Make the staging database use port 6432.', 'Done.', true],
+    ['the assistant says it', 'Go on with the mailer.', 'The staging database now uses port 6432.', true],
+    ['only a tool says it', 'Go on with the mailer.', 'The mailer is next.', false],
+  ])('what it names in a turn that ran tools is closed where %s', async (_, prompt, answer, isClosedNow) => {
     const disk = createDisk();
     const model = scriptedModel({
       sense: () => calmReading,
@@ -238,7 +239,7 @@ describe('with a model', () => {
       },
     });
     const memory = await start(disk, { llm: 'claude', model });
-    const done = [message('assistant', [{ type: 'text', text: 'The staging database now uses port 6432.' }])];
+    const done = [message('assistant', [{ type: 'text', text: answer }])];
     await tell(
       memory,
       OLD,

@@ -27,3 +27,47 @@ describe('words of the user', () => {
     expect(attributedOrigin('We use port 7413', ['e1'], [copied])).toBe('tool');
   });
 });
+
+describe('what the assistant said', () => {
+  const said = (answer: string, user = 'How is it deployed?'): TurnText => ({
+    turnId: 'e1',
+    atMs: 0,
+    origin: 'tool',
+    user,
+    parts: [
+      { kind: 'tool_result', origin: 'tool', tool: 'Read', text: 'deploy: ship.sh --force, port 7413, owner Ines' },
+      { kind: 'assistant', origin: 'assistant', tool: '', text: answer },
+    ],
+  });
+  const turns = [said('Deploys go through `make ship` on Fridays; the cache is not cleared before them.')];
+  const of = (text: string, shown = turns) => attributedOrigin(text, ['e1'], shown);
+
+  it('stays the assistant’s in other forms of its words, though the turn used tools', () => {
+    expect(of('Deploying goes through make ship on Fridays')).toBe('assistant');
+    expect(of('Stands: deploys go through make ship. The cache is not cleared before deploys.')).toBe('assistant');
+  });
+
+  it('is not what a tool alone said, in any sentence', () => {
+    expect(of('Deploys go through ship.sh on Fridays')).toBe('tool');
+    expect(of('Deploys go through make ship on Fridays. Ines owns them.')).toBe('tool');
+    expect(of('Deploys go through make ship on Fridays at 7413')).toBe('tool');
+  });
+
+  it('is neither denied nor affirmed by the same words, and no figure is new', () => {
+    expect(of('The cache is cleared before deploys')).toBe('tool');
+    expect(of('Deploys do not go through make ship on Fridays')).toBe('tool');
+    expect(of('Deploys go through make ship on Fridays, 3 times')).toBe('tool');
+  });
+
+  it('is not put together from words that lie far apart', () => {
+    const words = 'billing invoices archive customers rollback'.split(' ');
+    const apart = said(words.map((word) => `The ${word} module was read first.`).join(' '));
+    expect(of(words.join(' '), [apart])).toBe('tool');
+  });
+
+  it('is not taken from an answer after external text', () => {
+    const [turn] = turns as [TurnText];
+    const parts = turn.parts.map((part) => ({ ...part, origin: 'external' as const }));
+    expect(of('Deploys go through make ship on Fridays', [{ ...turn, origin: 'external', parts }])).toBe('external');
+  });
+});
