@@ -28,6 +28,9 @@ const CLAUSES = 4;
 const CLAUSE_END = /[;:,()[\]—–…\n]+\s*|\s-\s/;
 /** Of a claim of a brief. */
 const KIND = /^(?:Goal|Stands|Decided|Open|Next): /;
+/** What every summary says of a conversation. */
+const TELLING = new Set(uniqueTokens('user asks wants needs decides decided chose'));
+const DATE = /\(?\b\d{4}-\d{2}-\d{2}\b\)?/g;
 
 interface Clause {
   readonly tokens: ReadonlySet<string>;
@@ -35,18 +38,20 @@ interface Clause {
 }
 
 /**
- * Whether each sentence has most of its words, and all of its figures, in a few clauses that the user or the assistant
- * said in these turns, and none that only a tool or a source outside the project brought. What denies does not hold what
+ * Whether each sentence has most of its words, and all of its figures but the turns' dates, in a few clauses that the user or
+ * the assistant said in these turns, and none that only a tool or a source outside the project brought. What denies does not hold what
  * affirms, nor the reverse.
  */
 function isSpoken(text: string, named: readonly TurnText[], turns: readonly TurnText[]): boolean {
   const clauses = named.flatMap(spokenClauses);
-  const sentences = split(text.replace(KIND, ''));
+  const days = new Set(named.map(({ atMs }) => new Date(atMs).toISOString().slice(0, 10)));
+  const timeless = text.replace(DATE, (date) => (days.has(date.replace(/[()]/g, '')) ? '' : date));
+  const sentences = split(timeless.replace(KIND, ''));
   if (clauses.length === 0 || sentences.length === 0) return false;
   const said = new Set(clauses.flatMap(({ tokens }) => [...tokens]));
   const isForeign = (token: string): boolean => turns.some((turn) => foreignTokens(turn).has(token));
   return sentences.every((sentence) => {
-    const tokens = uniqueTokens(sentence);
+    const tokens = uniqueTokens(sentence).filter((token) => !TELLING.has(token));
     if (tokens.some((token) => !said.has(token) && (/\d/.test(token) || isForeign(token)))) return false;
     const denies = NEGATION.test(sentence);
     const usable = denies ? clauses : clauses.filter((clause) => !clause.denies);

@@ -34,10 +34,12 @@ export function buildNodes(drafts: readonly ProposedNode[], assembly: NodeSource
 function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: NodeSource): MemoryNode {
   const own = shown.filter((turn) => draft.turns.includes(turn.turnId));
   const { title = '', outcome = '', summary, trigger, facts } = draft;
-  const stated = [title, outcome, summary, trigger, ...facts.map(({ concept, value }) => `${concept}: ${value}`)];
-  const grounded = (): Origin[] =>
-    stated.filter((text) => text !== '').map((text) => attributedOrigin(text, draft.turns, shown));
-  const origin = draft.origin ?? lowestOrigin(grounded());
+  const stated = [title, outcome, summary, ...facts.map(({ concept, value }) => `${concept}: ${value}`)];
+  const getOrigin = (text: string): Origin => attributedOrigin(text, draft.turns, shown);
+  const grounded = (): Origin[] => stated.filter((text) => text !== '').map(getOrigin);
+  // A trigger, which no line shows, has words of the writer's own.
+  const isTainted = getOrigin(trigger) === 'external';
+  const origin = draft.origin ?? lowestOrigin([...grounded(), ...(isTainted ? (['external'] as const) : [])]);
   const turns = own.map((turn) => turn.turnId);
   const now = new Date(assembly.nowMs).toISOString();
   const entire = whole.filter((turn) => draft.turns.includes(turn.turnId));
