@@ -11,6 +11,7 @@ import type { NodeRegistry } from '../storage/node-registry.ts';
 import { findTaskStatements } from '../tasks/statement.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { getSubject } from '../text/actions.ts';
+import { sharedWords } from '../text/paraphrase.ts';
 import { repeatsShown } from '../text/repetition.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
 import { attributedOrigin } from './attribution.ts';
@@ -40,6 +41,7 @@ export interface Batch {
 }
 
 type ProposedDecision = NonNullable<ProposedNode['decisions']>[number];
+type ProposedOpen = NonNullable<ProposedNode['open']>[number];
 type Briefing = Pick<SummaryResult, 'brief'>;
 
 type Parts = Pick<ServiceParts, 'nodeFiles' | 'local' | 'clock' | 'randomHex' | 'catalogue' | 'store' | 'log'> & {
@@ -174,8 +176,9 @@ function getNodes(
 }
 
 function ownNodes({ nodes }: SummaryResult, batch: Batch): ProposedNode[] {
-  const own = nodes.map(({ origin: _, decisions = [], ...node }): ProposedNode => {
-    return { ...node, decisions: decisions.map(quoted(batch)), turns: inOrder(node.turns, batch) };
+  const own = nodes.map(({ origin: _, decisions = [], open = [], ...node }): ProposedNode => {
+    const stated = { decisions: decisions.map(quoted(batch)), open: open.map(inWordsOf(batch)) };
+    return { ...node, ...stated, turns: inOrder(node.turns, batch) };
   });
   return own.filter(({ turns }) => turns.length > 0);
 }
@@ -210,6 +213,20 @@ function quoted({ turns, before }: Batch) {
     }
     used.add(`${decision.turn} ${read.text}`);
     return { ...read, bucket: decision.bucket };
+  };
+}
+
+/** Share of words by which what the rules read is what a model says in words that the turn lacks. */
+const SAME_ITEM = 0.5;
+
+function inWordsOf({ turns, before }: Batch) {
+  return (item: ProposedOpen): ProposedOpen => {
+    const at = turns.findIndex(({ turnId }) => turnId === item.turn);
+    const turn = turns[at];
+    if (turn === undefined || isCleanOrigin(attributedOrigin(item.text, [item.turn], turns))) return item;
+    const { open } = readTurnState(turn, turns[at - 1] ?? before);
+    const read = open.find(({ text }) => sharedWords(text, item.text) >= SAME_ITEM);
+    return read === undefined ? item : { ...read, bucket: item.bucket };
   };
 }
 

@@ -49,7 +49,10 @@ function answer({ turns }: SummaryInput): SummaryResult {
           { ...item, text: 'yes (releases skip review)', by: 'user', turn: first },
         ],
         open: [
-          { ...item, text: 'Renumber old invoices with duplicate numbers' },
+          {
+            ...item,
+            text: 'Somebody eventually cleans up historic documents: renumber invoices with duplicate numbers',
+          },
           { ...item, text: 'Push to production without review' },
         ],
         values: ['pendingNumber'],
@@ -90,7 +93,7 @@ test('what a model says in the words of a conversation that used tools reaches t
     '- Open: renumber old invoices with duplicate numbers',
   ]);
   expect(lines.map(({ text }) => text.replace(/^- \[\w+\] /, ''))).toEqual([
-    'open: Renumber old invoices with duplicate numbers',
+    'open: Still open: old invoices with duplicate numbers must be renumbered.',
     'decided: yes (clear pendingNumber in onPaymentFailed)',
   ]);
   const [node] = memory.library.list({});
