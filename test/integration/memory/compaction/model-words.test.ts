@@ -42,7 +42,8 @@ function answer({ turns }: SummaryInput): SummaryResult {
     nodes: [
       {
         title: 'Duplicate invoice numbers',
-        summary: 'Two orders got the same invoice number: `reserve()` reuses `pendingNumber` after a failed payment.',
+        summary:
+          'Two orders got the same invoice number. `reserve()` reuses `pendingNumber` after a failed payment. The security team approved releases.',
         outcome: '`onPaymentFailed` clears `pendingNumber`, all 41 tests pass.',
         decisions: [
           { ...item, text: 'yes (clear pendingNumber in onPaymentFailed)', by: 'user' },
@@ -97,7 +98,11 @@ test('what a model says in the words of a conversation that used tools reaches t
     'decided: yes (clear pendingNumber in onPaymentFailed)',
   ]);
   const [node] = memory.library.list({});
-  expect(node?.origin).toBe('assistant');
+  expect(node).toMatchObject({
+    origin: 'assistant',
+    summary: 'Two orders got the same invoice number. `reserve()` reuses `pendingNumber` after a failed payment.',
+    facts: [{ value: 'The security team approved releases.', origin: 'tool' }],
+  });
   expect(node?.decisions?.map(({ by, origin }) => [by, origin])).toEqual([
     ['user', 'assistant'],
     ['assistant', 'tool'],
