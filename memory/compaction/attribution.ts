@@ -5,8 +5,9 @@ import type { TurnText } from '../model/turn.ts';
 import { TOOL_CHARS } from '../models/prompts/summary.ts';
 import { elide, getOwnLimit } from '../models/prompts/transcript.ts';
 import { repeatsShown } from '../text/repetition.ts';
-import { NEGATION, split } from '../text/sentences.ts';
+import { split } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
+import { NEGATIVE } from './supersede.ts';
 
 const LEAST_SHARE = 0.6;
 
@@ -46,14 +47,14 @@ function isSpoken(text: string, named: readonly TurnText[], turns: readonly Turn
   const clauses = named.flatMap(spokenClauses);
   const days = new Set(named.map(({ atMs }) => new Date(atMs).toISOString().slice(0, 10)));
   const timeless = text.replace(DATE, (date) => (days.has(date.replace(/[()]/g, '')) ? '' : date));
-  const sentences = split(timeless.replace(KIND, ''));
+  const sentences = split(timeless.replace(KIND, '').replaceAll('; ', '\n'));
   if (clauses.length === 0 || sentences.length === 0) return false;
   const said = new Set(clauses.flatMap(({ tokens }) => [...tokens]));
   const isForeign = (token: string): boolean => turns.some((turn) => foreignTokens(turn).has(token));
   return sentences.every((sentence) => {
     const tokens = uniqueTokens(sentence).filter((token) => !TELLING.has(token));
     if (tokens.some((token) => !said.has(token) && (/\d/.test(token) || isForeign(token)))) return false;
-    const denies = NEGATION.test(sentence);
+    const denies = NEGATIVE.test(sentence);
     const usable = denies ? clauses : clauses.filter((clause) => !clause.denies);
     const chosen = chooseClauses(tokens, usable);
     const isDenied = !denies || chosen.some((clause) => clause.denies);
@@ -82,7 +83,7 @@ const spokenClauses = memoize(({ user, userOrigin, parts }: TurnText): readonly 
   );
   return [...(userOrigin === undefined ? [user] : []), ...answers.map(({ text }) => text)]
     .flatMap((text) => split(text).flatMap((sentence) => sentence.split(CLAUSE_END)))
-    .map((clause) => ({ tokens: new Set(uniqueTokens(clause)), denies: NEGATION.test(clause) }))
+    .map((clause) => ({ tokens: new Set(uniqueTokens(clause)), denies: NEGATIVE.test(clause) }))
     .filter(({ tokens }) => tokens.size > 0);
 });
 

@@ -1,11 +1,10 @@
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
-import type { Author, Claim, Fact, MemoryNode, StoredBrief } from '../model/node.ts';
+import type { Author, Claim, MemoryNode, StoredBrief } from '../model/node.ts';
 import { DIALOGS, formatFileLink, latestMarks, type TurnText } from '../model/turn.ts';
 import type { ProposedNode } from '../models/model.ts';
 import { getActions, getCapsule, getUrls } from '../text/actions.ts';
 import { atMost, getModality } from '../text/content-type.ts';
 import { repeatsShown } from '../text/repetition.ts';
-import { splitSentences } from '../text/sentences.ts';
 import { contentTags, getFlags, proposedTags } from '../text/tags.ts';
 import { attributedOrigin } from './attribution.ts';
 import { attributeBrief, type SourcedClaim } from './brief.ts';
@@ -32,10 +31,16 @@ export function buildNodes(drafts: readonly ProposedNode[], assembly: NodeSource
   return drafts.map((draft) => buildNode(draft, assembly));
 }
 
-function buildNode(proposed: ProposedNode, { shown, whole = shown, ...assembly }: NodeSource): MemoryNode {
-  const own = shown.filter((turn) => proposed.turns.includes(turn.turnId));
-  const draft = proposed.origin === undefined ? withGrounds(proposed, shown) : proposed;
-  const { origin = 'external' } = draft;
+function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: NodeSource): MemoryNode {
+  const own = shown.filter((turn) => draft.turns.includes(turn.turnId));
+  const { title = '', outcome = '', summary, trigger, facts } = draft;
+  const getOrigin = (text: string): Origin => attributedOrigin(text, draft.turns, shown);
+  const stated = [title, outcome, summary, ...facts.map(({ concept, value }) => `${concept}: ${value}`)];
+  const origins = stated.filter((text) => text !== '').map(getOrigin);
+  // A trigger, which no line shows, has words of the writer's own.
+  if (getOrigin(trigger) === 'external') origins.push('external');
+  const origin = draft.origin ?? lowestOrigin(origins);
+  const title_origin = title === '' || isCleanOrigin(origin) ? origin : getOrigin(title);
   const turns = own.map((turn) => turn.turnId);
   const now = new Date(assembly.nowMs).toISOString();
   const entire = whole.filter((turn) => draft.turns.includes(turn.turnId));
@@ -69,6 +74,7 @@ function buildNode(proposed: ProposedNode, { shown, whole = shown, ...assembly }
     source_links: [...latestMarks(own.flatMap(({ files }) => files ?? [])).map(formatFileLink), ...getUrls(entire)],
     capsule: getCapsule(ownActions),
     origin,
+    ...(title_origin === origin ? {} : { title_origin }),
     valid_from: new Date(own[0]?.atMs ?? assembly.nowMs).toISOString(),
     valid_to: null,
     superseded_by: null,
@@ -81,40 +87,6 @@ function buildNode(proposed: ProposedNode, { shown, whole = shown, ...assembly }
       origin: fact.origin ?? attributedOrigin(fact.value, fact.evidence, shown),
     })),
   };
-}
-
-/**
- * A model's draft with its origin. Sentences that neither the user nor the assistant said become facts, which have origins
- * of their own, where most others were said.
- */
-function withGrounds(draft: ProposedNode, shown: readonly TurnText[]): ProposedNode {
-  const { title = '', outcome = '', summary, turns } = draft;
-  const getOrigin = (text: string): Origin => attributedOrigin(text, turns, shown);
-  const getLowest = (...texts: readonly string[]): Origin =>
-    lowestOrigin(texts.filter((text) => text !== '').map(getOrigin));
-  const [said, told] = [summary, outcome].map((text) =>
-    separate(text, (sentence) => isCleanOrigin(getOrigin(sentence))),
-  );
-  const origin = getLowest(title, said?.kept ?? '', told?.kept ?? '');
-  if (said === undefined || told === undefined || !isCleanOrigin(origin))
-    return { ...draft, origin: getLowest(title, summary, outcome, draft.trigger) };
-  const others = [...new Set([...said.others, ...told.others])].map(
-    (value): Fact => ({
-      concept: title || 'result',
-      value,
-      polarity: 'positive',
-      evidence: [...turns],
-      bucket: 'episode',
-    }),
-  );
-  return { ...draft, origin, summary: said.kept, outcome: told.kept, facts: [...draft.facts, ...others] };
-}
-
-function separate(text: string, isSaid: (sentence: string) => boolean) {
-  const sentences = splitSentences(text);
-  const said = sentences.filter(isSaid);
-  if (2 * said.length < sentences.length) return { kept: text, others: [] };
-  return { kept: said.join(' '), others: sentences.filter((sentence) => !said.includes(sentence)) };
 }
 
 /** What a model says of a turn has the origin that its words have there; of it, only what the user wrote is the user's. */

@@ -306,7 +306,7 @@ const FRESH = new RegExp(
 /** All that the sentence says is given up. */
 const NEGATION =
   /\bno (?:longer|more)\b|\b(?:stop(?:ped)?|quit) (?=\w+ing\b)|(?:n['’]t|\b(?:not|no|never))\b.*\bany ?(?:more|longer)\b|^never\b|\bnicht mehr\b|\bkeine?n?\b.*\bmehr\b|\bya no\b|\bdej\w+ de\b|不再|弃用|더 이상/iu;
-const NEGATIVE = /n['’]t\b|\b(?:not?|never|without|stop(?:ped)?|nicht|keine?n?|nunca)\b|不|没|않|안 /iu;
+export const NEGATIVE = /n['’]t\b|\b(?:not?|never|without|stop(?:ped)?|nicht|keine?n?|nunca)\b|不|没|않|안 /iu;
 const NOW =
   /\b(?:now|from now on|instead|actually|correction|as of|jetzt|ab sofort|ahora)\b|现在|改为|改成|이제|\b(?:set|change|raise|lower|bump|increase|decrease|reduce|move|update|upgrade|downgrade|switche?)[ds]?\b.* to (?=\S+\W*$|\S+ \S+\W*$)/iu;
 /** Orders a value: `make the free trial 7 days`. */

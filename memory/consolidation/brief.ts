@@ -12,7 +12,7 @@ import {
 } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { withAbsoluteDates } from '../model/dates.ts';
-import { getTitle, isBundled, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
+import { getTitle, getTitleOrigin, isBundled, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
 import { getLines, type Page, renderStatement, statementText } from '../model/page.ts';
 import { pageAddress } from '../pages/index-page.ts';
 import { pageStatementId, projectName } from '../pages/merge-pages.ts';
@@ -149,7 +149,7 @@ function datedTitle(node: MemoryNode): string {
 }
 
 function isTellable(node: MemoryNode): boolean {
-  return isCleanOrigin(node.origin) && !hasInstructions(getTitle(node));
+  return isCleanOrigin(getTitleOrigin(node)) && !hasInstructions(getTitle(node));
 }
 
 function decisionLines(fresh: readonly MemoryNode[], { getLink }: BriefInput): string[] {

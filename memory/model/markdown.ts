@@ -51,7 +51,7 @@ const SOURCE = 'Source';
 const FENCE = '```';
 /** Fields in the order in which they are written. */
 const LISTED = [
-  'title outcome decisions open values kind was author status origin importance topic_tags recall_mode pinned_from pinned_in modality depth_level',
+  'title title_origin outcome decisions open values kind was author status origin importance topic_tags recall_mode pinned_from pinned_in modality depth_level',
   'compaction_reason created_at valid_from valid_to superseded_by superseded_as released detailed_by detailed_origin',
   'parent_node_id links source_links turns',
 ].flatMap((line) => line.split(' ')) as (keyof MemoryNode)[];

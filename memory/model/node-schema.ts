@@ -76,6 +76,8 @@ const Common = z.object({
   importance: z.enum(['HIGH', 'MED', 'LOW']).default('MED'),
   summary: z.string().min(1),
   title: z.string().optional(),
+  /** There only where it differs from `origin`. */
+  title_origin: origin.optional(),
   /** What was done or answered. */
   outcome: z.string().optional(),
   decisions: z.array(Decision).optional(),

@@ -83,6 +83,11 @@ export function getTitle({ title = '', summary }: Pick<MemoryNode, 'title' | 'su
   return title || clip((oneLine(summary).split('; ')[0] as string).trim(), TITLE_CHARS);
 }
 
+/** Of what `getTitle` gives. */
+export function getTitleOrigin({ title = '', title_origin, origin }: MemoryNode): Origin {
+  return title === '' ? origin : (title_origin ?? origin);
+}
+
 export function isGroup(node: MemoryNode): boolean {
   return (isRedirect(node) ? node.was : node.kind) === 'group';
 }

@@ -3,7 +3,7 @@ import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import type { Problem } from '../../common/errors.ts';
 import { compareText, parseJson } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import { getTitle, isRedirect, type MemoryNode } from '../model/node.ts';
+import { getTitle, getTitleOrigin, isRedirect, type MemoryNode } from '../model/node.ts';
 import { getLines, type Page, parsePage, parseStatement, renderPage, withoutNodes } from '../model/page.ts';
 import type { ArchivedPage } from '../storage/archive.ts';
 import { PAGE_NAMES, type PageFiles, type PageFolder, type PageRewrite } from '../storage/page-files.ts';
@@ -228,7 +228,7 @@ function linker(nodes: ReadonlyMap<string, MemoryNode>, { getAddress }: PageFile
 export function getEpisodes(nodes: readonly MemoryNode[], { getAddress }: Pick<PageFiles, 'getAddress'>): Episode[] {
   const bySession = new Map<string, MemoryNode>();
   for (const node of nodes) {
-    if (node.kind !== 'turn' || isRedirect(node) || isPast(node) || !isCleanOrigin(node.origin)) continue;
+    if (node.kind !== 'turn' || isRedirect(node) || isPast(node) || !isCleanOrigin(getTitleOrigin(node))) continue;
     const session = bySession.get(node.session_id);
     if (session === undefined || session.valid_from < node.valid_from) bySession.set(node.session_id, node);
   }

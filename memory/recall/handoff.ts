@@ -4,7 +4,7 @@ import type { SourcedClaim } from '../compaction/brief.ts';
 import type { Task, TaskList } from '../ingest/task-list.ts';
 import { isBundled, isFromText, type MemoryNode, type StoredBrief } from '../model/node.ts';
 import { isPast } from '../text/validity.ts';
-import type { ProjectState, StateItem } from './project-state.ts';
+import { getShortOrigin, type ProjectState, type StateItem } from './project-state.ts';
 
 /** Limits on open items of other sessions. */
 const THREADS = 4;
@@ -32,7 +32,9 @@ export function handedItems(
   { sessionId, most, told }: Pick<HandoffRules, 'sessionId' | 'most'> & { readonly told: readonly string[] },
 ): StateItem[] {
   const isNews = (item: StateItem): boolean =>
-    item.node.session_id !== sessionId && isCleanOrigin(item.origin) && !told.some((line) => tells(line, item));
+    item.node.session_id !== sessionId &&
+    isCleanOrigin(getShortOrigin(item)) &&
+    !told.some((line) => tells(line, item));
   const { open, decided, outcome } = state;
   const items = [...open.filter(isNews).slice(0, SHARES.open), ...decided.filter(isNews).slice(0, SHARES.decided)];
   const named = new Set(items.map(({ node }) => node));

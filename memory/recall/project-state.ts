@@ -2,7 +2,7 @@ import { memoize } from '../../common/map.ts';
 import { clip, compareText, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { withPassedDates } from '../model/dates.ts';
-import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
+import { getTitleOrigin, isBundled, isFromText, type MemoryNode } from '../model/node.ts';
 import { getWords, isNearDuplicate, saySame } from '../text/paraphrase.ts';
 import { getValues, splitSentences } from '../text/sentences.ts';
 import type { StateKind, StateQuery } from '../text/state-query.ts';
@@ -81,12 +81,18 @@ export function stateLine({ kind, node, text, origin }: StateItem, maxChars = LI
 const TITLE_CHARS = 70;
 const SHORT_CHARS = 110;
 
+/** Of the item as its short line tells it. */
+export function getShortOrigin({ kind, node, origin }: StateItem): Origin {
+  return kind === 'outcome' ? getTitleOrigin(node) : origin;
+}
+
 /** The same without what its id tells, and of an outcome the title only. */
-export function shortStateLine({ kind, node, text, origin }: StateItem): MemoryLine {
+export function shortStateLine(item: StateItem): MemoryLine {
+  const { kind, node, text } = item;
   const title = kind === 'outcome' ? clip(node.title || text, TITLE_CHARS) : text;
   return {
     nodeId: node.node_id,
-    origin,
+    origin: getShortOrigin(item),
     text: `- [${node.node_id}] ${kind === 'outcome' ? 'done' : kind}: ${neutralLine(title, SHORT_CHARS)}`,
   };
 }

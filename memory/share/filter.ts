@@ -94,7 +94,7 @@ export interface Publisher {
  * nodes, joins a session of the user's, or passes for what another teammate said.
  */
 export function fromTeammate(node: MemoryNode, { machine, name, isTrusted }: Publisher): MemoryNode {
-  const { pinned_from: _, pinned_in: __, released: ___, detailed_origin: ____, ...rest } = node;
+  const { pinned_from: _, pinned_in: __, released: ___, detailed_origin: ____, title_origin: _____, ...rest } = node;
   const session = sha256(canonicalJson([machine, node.session_id]));
   // A trusted machine may have been tricked: orders stay in quarantine.
   const isClean = isTrusted && !isQuarantined({ ...rest, origin: 'external' });

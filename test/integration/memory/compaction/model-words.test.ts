@@ -99,9 +99,8 @@ test('what a model says in the words of a conversation that used tools reaches t
   ]);
   const [node] = memory.library.list({});
   expect(node).toMatchObject({
-    origin: 'assistant',
-    summary: 'Two orders got the same invoice number. `reserve()` reuses `pendingNumber` after a failed payment.',
-    facts: [{ value: 'The security team approved releases.', origin: 'tool' }],
+    origin: 'tool',
+    title_origin: 'assistant',
   });
   expect(node?.decisions?.map(({ by, origin }) => [by, origin])).toEqual([
     ['user', 'assistant'],
