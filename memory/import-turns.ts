@@ -5,6 +5,7 @@ import type { CapturedTurn, Origin } from '../common/turn.ts';
 import type { Batch } from './compaction/compactor.ts';
 import { type StartedAgent, saveSubagent } from './import-subagents.ts';
 import { createAgentReports } from './ingest/agent-reports.ts';
+import { createCommandReports } from './ingest/command-reports.ts';
 import {
   captureAgent,
   captureImported,
@@ -165,18 +166,23 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
   return importTurns;
 }
 
-/** With the origin of what their subagents reported. */
+/** With the origins of what their subagents and their commands in the background brought. */
 async function captureTurns({ turns, imported }: ImportTurnsRequest, project: string): Promise<CapturedTurn[]> {
   const captures = captureImported(turns, imported, project);
   const reports = createAgentReports();
   for (const [at, turn] of captures.entries()) {
     for (const [index, agent] of (turns[at]?.agents ?? []).entries()) reports.observe(captureAgent(agent, turn, index));
   }
-  const withOrigins = async (turn: CapturedTurn): Promise<CapturedTurn> => {
-    const getOrigin = (text: string): Origin | null => reports.getOrigin(turn.sessionId, text);
-    return { ...turn, ...(await runInSlices(knownOrigins(turn, () => false, getOrigin))) };
-  };
-  return Promise.all(captures.map(withOrigins));
+  const commands = createCommandReports();
+  const known: CapturedTurn[] = [];
+  for (const turn of captures) {
+    const outputs = commands.read(turn);
+    const getOrigin = (text: string): Origin | null =>
+      reports.getOrigin(turn.sessionId, text) ?? commands.getOrigin(turn.sessionId, text);
+    const { origins } = await runInSlices(knownOrigins(turn, () => false, getOrigin));
+    known.push({ ...turn, origins: { ...origins, ...outputs } });
+  }
+  return known;
 }
 
 type Repeated = Pick<JournalTurn, 'repeats'>;

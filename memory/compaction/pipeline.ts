@@ -5,6 +5,7 @@ import { grouped, LruMap } from '../../common/map.ts';
 import { type CapturedTurn, isCleanOrigin, type MemoryLine, type Origin } from '../../common/turn.ts';
 import { type AgentReports, createAgentReports } from '../ingest/agent-reports.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
+import { type CommandReports, createCommandReports } from '../ingest/command-reports.ts';
 import { digestText } from '../ingest/content-blocks.ts';
 import {
   createExternalTextTrackers,
@@ -70,6 +71,7 @@ interface State extends PipelineParts {
   readonly heardBy: ReturnType<typeof createExternalTextTrackers>;
   readonly shownText: ShownText;
   readonly agentReports: AgentReports;
+  readonly commandReports: CommandReports;
   /** Digests of the prompts that a hook reported, by session. */
   readonly reported: LruMap<string, Set<string>>;
   /** Memory lines by session; those that one prompt recalled are one text. */
@@ -96,7 +98,15 @@ export function createPipeline(parts: PipelineParts) {
   const shownText = createShownText();
   const reported = new LruMap<string, Set<string>>(SESSIONS_SHOWN);
   const shown = new LruMap<string, readonly string[]>(SESSIONS_SHOWN);
-  const own = { sessions, heardBy, shownText, reported, shown, agentReports: createAgentReports() };
+  const own = {
+    sessions,
+    heardBy,
+    shownText,
+    reported,
+    shown,
+    agentReports: createAgentReports(),
+    commandReports: createCommandReports(),
+  };
   const state: State = { ...parts, rule, isPatient, ...own, pendingChars: 0, compiled: null, closed: false };
   return {
     capture(turns: readonly CapturedTurn[]): void {
@@ -236,11 +246,17 @@ async function recognize({ turnRegistry, getProject }: State, session: Session, 
   return turnRegistry.recognize({ ...turn, project }, readTurn(turn));
 }
 
-function readOrigins(state: State, { sessionId, ...turn }: CapturedTurn) {
-  const reported = state.reported.peek(sessionId);
+function* readOrigins(
+  { reported, sealedOrigin, agentReports, commandReports }: State,
+  turn: CapturedTurn,
+): Steps<Pick<CapturedTurn, 'origins'>> {
+  const { sessionId } = turn;
+  const outputs = commandReports.read(turn);
   const writtenOrigin = (text: string): Origin | null =>
-    state.sealedOrigin?.(text) ?? state.agentReports.getOrigin(sessionId, text);
-  return knownOrigins({ sessionId, ...turn }, (digest) => reported?.has(digest) === true, writtenOrigin);
+    sealedOrigin?.(text) ?? agentReports.getOrigin(sessionId, text) ?? commandReports.getOrigin(sessionId, text);
+  const isReported = (digest: string): boolean => reported.peek(sessionId)?.has(digest) === true;
+  const { origins } = yield* knownOrigins(turn, isReported, writtenOrigin);
+  return origins === undefined && Object.keys(outputs).length === 0 ? {} : { origins: { ...origins, ...outputs } };
 }
 
 /** Whether a former version stored the turn that begins with this prompt under `turnId`, with what followed it. */

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MemoryNode } from '../../memory/model/node.ts';
 import { CLAUDE_MISSING, findClaude } from '../helpers/claude.ts';
@@ -36,13 +38,24 @@ const asides = AGENTS.flatMap(({ name, looks, shown, says }): Aside[] => {
 });
 
 const missing = claude === null ? `: ${CLAUDE_MISSING}` : '';
-describe.skipIf(claude === null)(`what Claude concludes from a subagent${missing}`, () => {
+/** A command in the background, which ends when the turn that started it is over; Claude then reads what it printed. */
+const DOCK = { shown: 'd7424', says: 'Root cause: the dock has 42 planks of oak, and its bolts were made for pine.' };
+const LOOKS = 'while [ ! -f over.txt ]; do sleep 0.1; done; cat dock.txt';
+const findOutput = (bytes: Buffer): string => /.*<output-file>([^<]+)/s.exec(bytes.toString())?.[1] ?? '';
+asides.push(
+  { when: DOCK.shown, answer: () => text(DOCK.says) },
+  { when: 'Look at the dock.', answer: () => call('Bash', { command: LOOKS, run_in_background: true }) },
+  { when: '<output-file>', answer: ({ bytes }) => call('Read', { file_path: findOutput(bytes) }) },
+);
+
+describe.skipIf(claude === null)(`what Claude concludes in the background${missing}`, () => {
   let rig: ClientRig;
   let nodes: readonly MemoryNode[];
 
   beforeAll(async () => {
     const env = { COMET_CC_LLM: 'local', COMET_CC_TRIM_MODE: 'off' };
-    const files = Object.fromEntries(AGENTS.map(({ name, shown }) => [`${name}.txt`, shown]));
+    const shown = [...AGENTS, { name: 'dock', ...DOCK }];
+    const files = Object.fromEntries(shown.map(({ name, shown }) => [`${name}.txt`, shown]));
     rig = await createClientRig({ claude: claude as string, asides, env, files });
     const client = rig.remembered(['--model', 'claude-opus-4-8', '--allowedTools', 'Bash Agent']);
     for (const { name } of AGENTS) {
@@ -51,6 +64,9 @@ describe.skipIf(claude === null)(`what Claude concludes from a subagent${missing
       gates.get(name)?.();
       await client.next();
     }
+    await client.ask('Look at the dock.');
+    writeFileSync(path.join(rig.project, 'over.txt'), '');
+    await client.next();
     expect(await client.end()).toBe(0);
     await rig.home.flush();
     nodes = await rig.nodes();
@@ -60,13 +76,18 @@ describe.skipIf(claude === null)(`what Claude concludes from a subagent${missing
     await rig?.close();
   });
 
-  it('is its own where the subagent stayed in the project, and external otherwise', () => {
+  const getOrigin = (said: string) => nodes.find((node) => JSON.stringify(node).includes(said))?.origin;
+
+  it('is its own where a subagent stayed in the project, and external otherwise', () => {
     expect(rig.standin.refused).toEqual([]);
-    const getOrigin = (said: string) => nodes.find((node) => JSON.stringify(node).includes(said))?.origin;
     expect(AGENTS.map(({ name, says }) => [name, getOrigin(says)])).toEqual([
       ['ferries', 'assistant'],
       ['tugs', 'assistant'],
       ['yachts', 'external'],
     ]);
+  });
+
+  it('is its own where a command only read the project', () => {
+    expect(getOrigin(DOCK.says)).toBe('assistant');
   });
 });
