@@ -210,6 +210,4 @@ export function sharedTags(one: readonly string[], other: readonly string[]): nu
   return both === 0 ? 0 : both / (mine.size + theirs.size - both);
 }
 
-function isContentTag(tag: string): boolean {
-  return !/^[A-Z]+:/.test(tag);
-}
+const isContentTag = (tag: string): boolean => !/^[A-Z]+:/.test(tag);

@@ -89,10 +89,7 @@ export function openThreads(
   return [...new Map(open.map((claim) => [claim.text, claim])).values()].slice(0, THREADS);
 }
 
-interface StatedTask extends Task {
-  readonly project: string;
-  readonly sessionId: string;
-}
+type StatedTask = Task & { readonly project: string; readonly sessionId: string };
 
 /** Each task of these sessions as the newest of them left it, the newest session's first, begun ones before others. */
 export function latestTasks(lists: readonly TaskList[], nowMs: number): StatedTask[] {
@@ -116,13 +113,9 @@ export function latestTasks(lists: readonly TaskList[], nowMs: number): StatedTa
   return [...latest.values()];
 }
 
-function isUnfinished({ status }: Task): boolean {
-  return status === 'pending' || status === 'in_progress';
-}
+const isUnfinished = ({ status }: Task): boolean => status === 'pending' || status === 'in_progress';
 
-function taskText({ text, status }: Task): string {
-  return `${text} (${status === 'pending' ? 'to do' : 'in progress'})`;
-}
+const taskText = ({ text, status }: Task): string => `${text} (${status === 'pending' ? 'to do' : 'in progress'})`;
 
 /** Tasks as items of a project's state; one without a node is left out. */
 export function taskItems(tasks: readonly StatedTask[], getNode: (task: StatedTask) => MemoryNode | undefined) {
