@@ -8,6 +8,7 @@ import { findImages, withoutImages } from '../text/content-type.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { repeatsShown } from '../text/repetition.ts';
 import {
+  asksUser,
   getConcept,
   getValues,
   isAsking,
@@ -52,6 +53,8 @@ export interface TurnState {
   readonly answersOrigin: Origin;
   /** The turn only answers the turn before. */
   readonly isReply: boolean;
+  /** It only lets the assistant do what it offers. */
+  readonly isLeave: boolean;
   /** Why the turn makes no memory; null where it makes one. */
   readonly skip: SkipReason | null;
 }
@@ -109,9 +112,9 @@ const CONCLUDES =
 const isWeak = (text: string): boolean => WEAK.test(text) || (text.endsWith(' …') && !CONCLUDES.test(text));
 /** Headings of lists that only say where. */
 const ASIDE =
-  /^(?:files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does|(?:key )?(?:benefits|advantages|strengths)|pros$|praise)/i;
+  /^(?:(?:rejected|discarded|ruled out|not (?:chosen|taken))\b|alternatives considered|(?:verworfen|abgelehnt|descartad[oa]s?|rechazad[oa]s?)(?!\p{L})|已否决|기각|files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does|(?:key )?(?:benefits|advantages|strengths)|pros$|praise)/iu;
 const OPEN_ITEM =
-  /^\[ \]|^(?:but )?(?:i )?(?:have not|haven't|did not|didn't) (?:yet )?(?:run|push|commit|deploy|appl|merge|migrat|updat|re-?\p{L})|\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|needs? (?:the|an?|its|\p{L}+'s) (?:change|fix|update|review|sign-?off|approval)|i (?:could(?: not|n't)|can(?:not|'t)|was(?: not|n't) able to|have no way to) (?:test|verify|send|push|deploy|publish)|due (?:by|on|next|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\p{L}* \d)|(?<!\b(?:if|when|until|unless|while|that) [^.]{0,40})(?:still fail(?:s|ing)?|not (?:been )?(?:done|applied|deployed|merged|tested) yet|not yet (?:done|applied|deployed|merged|tested))|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will| have to| need to| must) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|action items?|follow-?ups?|left(?: to do)?|open(?: (?:questions?|items?|points?))?)(?: (?:for|before|on|in) [\w -]{1,30})?:|\b(?:will|'ll|has to|have to|needs?|should|must|let's|promised|decides|delivers|reviews|sends|signs) (?:[\p{L}\p{N} '_/()-]|\.(?! )){0,80}\b(?:later|at some point|in a follow-up|in q[1-4]|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|(?:the )?\d{1,2}(?:st|nd|rd|th)|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:(?:noch|weiterhin) offen|offen (?:ist|sind|bleibt|bleiben)|(?:konnte|kann) ich (?:\p{L}+ ){0,3}nicht (?:testen|prüfen|senden)|no (?:puedo|pude|he podido) (?:enviar|probar|verificar|subir)|noch zu tun|fehl(?:t|en) noch|noch fehl(?:t|en)|noch nicht (?:gelaufen|angewendet|getestet|umgesetzt|erledigt)|(?:muss|müssen|sollten?) (?:\p{L}{2,4} )?(?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|(?<!hace )faltan?|todavía hay que|(?:pense[zr]?|penser) à|n'oublie[zr]? pas|(?:il )?reste à|tiene que|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|还没|之前(?:完成|要)|[让请][^，。,]{1,6}在[^，。,]{1,12}前|아직|남은 일|할 일|까지 (?:해야|끝|[^.\n]{0,12}(?:준다|주기로|하기로|보내)))/iu;
+  /^\[ \]|^(?:but )?(?:i )?(?:have not|haven't|did not|didn't) (?:yet )?(?:run|push|commit|deploy|appl|merge|migrat|updat|re-?\p{L})|\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|needs? (?:the|an?|its|\p{L}+'s) (?:change|fix|update|review|sign-?off|approval)|i (?:could(?: not|n't)|can(?:not|'t)|was(?: not|n't) able to|have no way to) (?:test|verify|send|push|deploy|publish)|due (?:by|on|next|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\p{L}* \d)|(?<!\b(?:if|when|until|unless|while|that) [^.]{0,40})(?:still fail(?:s|ing)?|not (?:been )?(?:done|applied|deployed|merged|tested) yet|not yet (?:done|applied|deployed|merged|tested))|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will| have to| need to| must) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|action items?|follow-?ups?|left(?: to do)?|open(?: (?:questions?|items?|points?))?)(?: (?:for|before|on|in) [\w -]{1,30})?:|\b(?:will|'ll|has to|have to|needs?|should|must|let's|promised|decides|delivers|reviews|sends|signs) (?:[\p{L}\p{N} '_/()-]|\.(?! )){0,80}\b(?:later|at some point|in a follow-up|in q[1-4]|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|(?:the )?\d{1,2}(?:st|nd|rd|th)|\d{1,2}(?=[.,;!)]|$| ?[ap]m\b|:\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:(?:noch|weiterhin) offen|offen (?:ist|sind|bleibt|bleiben)|(?:konnte|kann) ich (?:\p{L}+ ){0,3}nicht (?:testen|prüfen|senden)|no (?:puedo|pude|he podido) (?:enviar|probar|verificar|subir)|noch zu tun|fehl(?:t|en) noch|noch fehl(?:t|en)|noch nicht (?:gelaufen|angewendet|getestet|umgesetzt|erledigt)|(?:muss|müssen|sollten?) (?:\p{L}{2,4} )?(?:noch|bis(?! zu ))|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|(?<!hace )faltan?|todavía hay que|(?:pense[zr]?|penser) à|n'oublie[zr]? pas|(?:il )?reste à|tiene[ns]? que (?:[\p{L}\p{N} '_/()-]){0,80}(?:antes del?|hasta|para el|mañana|el (?:lunes|martes|miércoles|jueves|viernes))|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|还没|之前(?:完成|要)|[让请][^，。,]{1,6}在[^，。,]{1,12}前|아직|남은 일|할 일|까지 (?:해야|끝|[^.\n]{0,12}(?:준다|주기로|하기로|보내)))/iu;
 /** What the speaker wants to do at a later time; English has its own words for it above. */
 const OWN_PLAN =
   /(?<!\p{L})(?:(?:\p{L}{2,12}(?<!hab|hatt|hätt|wär|war|wurd|hieß)e ich|ich \p{L}{2,12}(?<!hab|hatt|hätt|wär|wurd)e) (?:[\p{L}\p{N}_/.-]{1,40} ){0,6}?(?:(?<!heute |gestern )morgen|übermorgen|nachher|nächste woche|(?:am|bis) \p{L}{2,6}tag|(?:am|bis) mittwoch)|(?:(?<!heute |gestern )morgen|übermorgen|nachher|nächste woche) \p{L}{2,12}(?<!hab|hatt|hätt|wär|wurd)e ich|(?:yo|l[ao]s? \p{L}{2,12}(?:o|ré)) (?:[\p{L}\p{N}_/.-]{1,40} ){0,6}?(?:(?<!la |esta )mañana|más tarde|la semana que viene|el (?:lunes|martes|miércoles|jueves|viernes))|je (?:m'en \p{L}{2,14}|(?:l[ae]s? |l')?\p{L}{2,14}(?:rai|ais|is)) (?:[\p{L}\p{N}_/.-]{1,40} ){0,6}?(?:demain|plus tard|la semaine prochaine|(?:lun|mar|mercre|jeu|vendre)di))(?!\p{L})/iu;
@@ -246,7 +249,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const todos = findTodos(own);
   const open = [
     ...(reply?.origin !== 'user' || todos.length === 0 ? todos : [reply.text]).map(asUser),
-    ...waiting(isRecap ? [] : answer.said).map((text) => item(getOrigin(text))(text)),
+    ...waiting(isRecap ? [] : answer.said).map((text) => item(getOrigin(text))(clipItem(text))),
   ].slice(0, ITEMS);
   const rules = turn.userOrigin === undefined ? own.filter(({ text }) => isRule(text)).map(({ text }) => text) : [];
   const isHigh =
@@ -275,6 +278,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     said: statements,
     answers: bound?.question ?? '',
     answersOrigin: bound?.origin ?? 'user',
+    isLeave: bound?.isLeave === true && todos.length === 0,
     isReply: bound !== null || (request.length > 0 && typed.split(/\s+/).length <= BARE_WORDS && REPLY.test(typed)),
     skip,
   };
@@ -303,18 +307,15 @@ function findAnswered({ parts, userOrigin }: TurnText): { readonly text: string;
   });
 }
 
-interface Answer {
-  readonly said: readonly Statement[];
-  readonly origin: Origin;
-}
-
 /** The last text of the assistant; an earlier one where the last is only a step on the way. */
-function readAnswer({ parts }: TurnText): Answer {
+function readAnswer({ parts }: TurnText) {
   const texts = parts.filter(({ kind, text }) => kind === 'assistant' && text.trim() !== '' && !isContinuation(text));
-  const answers = texts.slice(-SAID_TRIED).map(({ text, origin }): Answer => {
+  const answers = texts.slice(-SAID_TRIED).map(({ text, origin }) => {
     return { said: findStatements(text).filter((each) => !isNoise(each.text, 'assistant')), origin };
   });
-  return answers.findLast(({ said }) => said.some(isTelling)) ?? answers.at(-1) ?? { said: [], origin: 'assistant' };
+  return (
+    answers.findLast(({ said }) => said.some(isTelling)) ?? answers.at(-1) ?? { said: [], origin: 'assistant' as const }
+  );
 }
 
 function isTelling({ text }: Statement): boolean {
@@ -367,7 +368,9 @@ function concluding(statements: readonly Statement[]): Statement[] {
   const below = ({ heading }: Statement, at: number): boolean =>
     CONCLUDES.test(heading) && strong[at - 1]?.heading !== heading;
   for (const each of strong.filter(below).slice(-1)) take(each);
-  for (const each of strong.toReversed()) if (!take(each) && !take(each, beginList(each, room - 4))) break;
+  const begin = ({ text, items: { length } }: Statement): string | null =>
+    length === 0 || room - 4 < OUTCOME_CHARS / 2 ? null : beginList(text, room - 4, ` … (${length} in all)`) || null;
+  for (const each of strong.toReversed()) if (!take(each) && !take(each, begin(each))) break;
   for (const each of main.length > 0 ? main : telling) take(each);
   const hasSubject = (each: Statement): boolean => {
     const before = statements[statements.indexOf(each) - 1];
@@ -383,12 +386,11 @@ function concluding(statements: readonly Statement[]): Statement[] {
   });
 }
 
-/** A list with its first items; null where little room is left. */
-function beginList({ text, lead, items }: Statement, maxChars: number): string | null {
-  if (maxChars < OUTCOME_CHARS / 2) return null;
-  const more = ` … (${items.length} in all)`;
+/** A text that is too long, with the first items of the list in it; '' where it has none. */
+function beginList(text: string, maxChars: number, more = ' …'): string {
+  if (text.length <= maxChars) return text;
   const at = text.lastIndexOf('; ', maxChars - more.length);
-  return at <= lead.length || items.length === 0 ? null : `${text.slice(0, at)}${more}`;
+  return at <= 0 ? '' : `${text.slice(0, at)}${more}`;
 }
 
 /** To-dos of the answer, and the question at its end. */
@@ -406,16 +408,14 @@ function waiting(statements: readonly Statement[]): string[] {
   return isTold ? todos : [...todos, inContext(statements, last)];
 }
 
-/** The work waits for the user's answer. */
-const WAITS =
-  /\b(?:need|like|have) (?:to know (?:if|whether|which|what|how)|your (?:go-ahead|approval|decision|input|ok))\b/i;
-
-const asksUser = (text: string): boolean => isQuestion(text) || WAITS.test(text);
+/** A question stays one. */
+const clipItem = (text: string): string =>
+  text.length > ITEM_CHARS && isQuestion(text) ? `${clip(text, ITEM_CHARS - 1)}?` : clip(text, ITEM_CHARS);
 
 function findOffer(statements: readonly Statement[]): string {
   const last = statements.at(-1);
   return last !== undefined && OFFER.test(last.text) && isQuestion(last.text)
-    ? clip(inContext(statements, last), ITEM_CHARS)
+    ? clipItem(inContext(statements, last))
     : '';
 }
 
@@ -553,7 +553,9 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
     const others = [...options].filter(([label]) => !labels.includes(label)).map(([, text]) => getName(text));
     const isSole = picked.length === 1 && others.length <= 4 && others.length > 0 && isChosen && further.length === 0;
     const room = Math.floor((ITEM_CHARS - reply.length) / picked.length);
-    const rejected = isSole && words.size === 0 ? clip(`; rejected: ${others.join(', ')}`, 120) : '';
+    const isOffer = OFFER.test(said.at(-1)?.text ?? '') && !OF_OPTION.test(picked[0] ?? '');
+    const rejected =
+      isSole && words.size === 0 ? clip(`; ${isOffer ? 'left out' : 'rejected'}: ${others.join(', ')}`, 120) : '';
     const isLabeled = !isChosen || further.length > 0;
     const quotes = picked.map((text, at) => `${isLabeled ? `${labels[at]}: ` : ''}“${clip(text, room)}”`);
     const text = `“${reply}”, that is ${quotes.join(', ')}${rejected}`;
@@ -564,13 +566,14 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
   const isChosenFrom = isAnswer || isAnswered(reply, said, options.size > 0);
   const question = isChosenFrom ? asks : isCleanOrigin(origin) ? findTakenUp(reply, said) : undefined;
   if (question === undefined) return null;
-  const isAsked =
-    isQuestion(question.text) && !POINTS_BACK.test(question.text) && contentTokens(question.text).length > 2;
-  const context = clip(inContext(said, question, isAsked ? ITEM_CHARS - reply.length - 10 : ITEM_CHARS), ITEM_CHARS);
+  const room = Math.max(SHORT_QUESTION, ITEM_CHARS - reply.length - 10);
+  const context = clip(inContext(said, question, room), room);
   const text = `“${reply}” to “${context}”`;
   const isOwn = !BARE.test(reply) && (SAYS_NO.test(reply) || getValues(reply).length > 0);
   const isTaken = question !== asks;
-  const isLeave = isTaken ? OPEN_ITEM.test(reply) && !isDecision(reply) : BARE.test(reply) && OFFER.test(question.text);
+  const isLeave = isTaken
+    ? OPEN_ITEM.test(reply) && !isDecision(reply)
+    : BARE.test(reply) && [question.text, context].some((each) => OFFER.test(each));
   const isChoice = (isOwn && REPLY.test(reply)) || isDecision(reply) || (isTaken && !isLeave && !BARE.test(reply));
   return { text, origin: getOrigin(text), question: context, isFree: isPart || !isAnswer, isLeave, isChoice };
 }
@@ -679,14 +682,13 @@ function findOptions(statements: readonly Statement[]) {
 }
 
 function getName(option: string): string {
-  const [name = ''] = option.replace(LABEL, '').split(/\s[-–—]\s|[:(]/);
-  return clip(name.trim(), 40);
+  const whole = option.replace(LABEL, '');
+  const [name = ''] = whole.split(/\s[-–—]\s|[:(]/);
+  return clip((name.split('"').length % 2 === 0 ? whole : name).trim(), 40);
 }
 
 /** Without the words that only ask for it. */
-export function findTask(text: string): string {
-  return text.replace(POLITE, '');
-}
+export const findTask = (text: string): string => text.replace(POLITE, '');
 
 function getTitle(statements: readonly Statement[], outcome: string, reply: Reply | null): string {
   const texts = [...new Set(statements.map(({ text }) => findTask(text)))];
@@ -753,6 +755,14 @@ export function clipOutcome(lines: readonly string[], maxChars: number): string 
   return joinWithin(strong.filter((text) => chosen.has(text)).map(withGap), maxChars);
 }
 
+/** The same, of texts that fit whole; where only the weak do, the first other one within `most`, or its first items. */
+export function clipWhole(lines: readonly string[], maxChars: number, most: number): string {
+  const within = lines.filter(({ length }) => length < maxChars);
+  const strong = lines.filter((text) => !isWeak(text));
+  if (strong.some((text) => within.includes(text))) return clipOutcome(within, maxChars);
+  return beginList(strong.find(({ length }) => length < most) ?? strong[0] ?? '', most);
+}
+
 /** Words of an answer that memory gave already. */
 const REPEATED_SHARE = 0.75;
 const LEAST_TOKENS = 3;
@@ -805,6 +815,4 @@ export function joinWithin(texts: readonly string[], maxChars: number): string {
   return text;
 }
 
-function ended(text: string): string {
-  return /[.!?:;…。！？]$/u.test(text) ? '' : '.';
-}
+const ended = (text: string): string => (/[.!?:;…。！？]$/u.test(text) ? '' : '.');

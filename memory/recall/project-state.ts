@@ -4,7 +4,7 @@ import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { withPassedDates } from '../model/dates.ts';
 import { getTitleOrigin, isBundled, isFromText, type MemoryNode } from '../model/node.ts';
 import { getWords, isNearDuplicate, saySame } from '../text/paraphrase.ts';
-import { getValues, splitSentences } from '../text/sentences.ts';
+import { asksUser, getValues, splitSentences } from '../text/sentences.ts';
 import type { StateKind, StateQuery } from '../text/state-query.ts';
 import { tokenize } from '../text/tokenizer.ts';
 import { createSettled, findTakenBack, isClosed, isPast, type Report, readReport, toldBy } from '../text/validity.ts';
@@ -165,7 +165,7 @@ function findSettled(newestFirst: readonly MemoryNode[]): (item: StateItem) => b
   const reports = newestFirst.map(findReports);
   return ({ node, text, turn }) => {
     // The user went on, so a question was answered or is moot.
-    if (/[?？]$/.test(text.trim())) return lastOf.get(node.session_id) !== node || turn !== (node.turns.at(-1) ?? turn);
+    if (asksUser(text)) return lastOf.get(node.session_id) !== node || turn !== (node.turns.at(-1) ?? turn);
     return reports.slice(0, newestFirst.indexOf(node)).flat().some(createSettled(text));
   };
 }

@@ -10,7 +10,8 @@ export const NEGATION =
 /** Takes back what was said before. */
 export const REVISES =
   /^(?:(?:hm+|ah|oh|ok(?:ay)?|sorry|oder|or|und|and|also|y|actually)[\s,.…]+){0,3}(?:(?:(?:no|nee?|nö|nein|nah|nope)[\s,.]+(?:wait|hang on|hold on|moment|warte|espera)|scratch (?:that|this|the|those)|on second thoughts?|thinking again|warte(?: mal)?,? (?:doch|lieber|nein)|doch (?:nicht|kein\p{L}{0,2}|lieber|wieder)|mejor dicho|espera,? (?:no|mejor)|pensándolo bien)(?!\p{L})|等等|等一下|不对|잠깐만|아니다)/iu;
-const ASKS =
+/** Begins as a question. */
+export const ASKS =
   /^(?:(?:so|and|but|or|ok(?:ay)?|question|also|now)[\s,:]+){0,2}(?:what(?! (?:i|we) (?:want|need)\b)|why|how|when|where|who|which|(?:can|could|would|should|is|are|do|does|did|has|have|was|were)(?! (?:not|never|always|be)\b)|wie|was|warum|wo|wer|wann|welche[rsmn]?|kann|könnte|sollen|sollte|ist|gibt|qué|cómo|por qué|dónde|cuál|puede[sn]?)(?![\p{L}'])/iu;
 /** Announces a statement. */
 export const LEAD_IN =
@@ -32,14 +33,16 @@ const OPENING = /(?:^|[.!?:;…\n→—|]| - )[\s"'“”‘’()[\]*_`>#+-]{0,1
 const OPENING_CHARS = 12;
 
 /** Ends as a question. */
-export function isQuestion(text: string): boolean {
-  return /[?？]["'”)\]*]{0,3}$|[吗呢]$|(?:까요|나요|인가요)$/.test(text);
-}
+export const isQuestion = (text: string): boolean => /[?？]["'”)\]*]{0,3}$|[吗呢]$|(?:까요|나요|인가요)$/.test(text);
+
+/** The work waits for the user's answer. */
+const WAITS =
+  /\b(?:need|like|have) (?:to know (?:if|whether|which|what|how)|your (?:go-ahead|approval|decision|input|ok))\b/i;
+
+export const asksUser = (text: string): boolean => isQuestion(text) || WAITS.test(text);
 
 /** Asks, as people type it: with or without a question mark. */
-export function isAsking(text: string): boolean {
-  return isQuestion(text) || ASKS.test(text) || text.startsWith('¿');
-}
+export const isAsking = (text: string): boolean => isQuestion(text) || ASKS.test(text) || text.startsWith('¿');
 
 /** Distinct figures, names, paths and identifiers as written; no noun of a German text, no capital that opens a sentence, no number of a list. */
 export function getValues(text: string): string[] {
@@ -57,9 +60,7 @@ export function getValues(text: string): string[] {
 }
 
 /** A word that says nothing by itself, capitals or not. */
-function isGrammar(word: string): boolean {
-  return STOP_WORDS.has(word.toLowerCase()) || /^(?:e\.g|i\.e)$/i.test(word);
-}
+const isGrammar = (word: string): boolean => STOP_WORDS.has(word.toLowerCase()) || /^(?:e\.g|i\.e)$/i.test(word);
 
 export function splitSentences(paragraph: string): string[] {
   return paragraph

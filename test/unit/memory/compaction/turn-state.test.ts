@@ -708,14 +708,66 @@ describe('faithful to what was said', () => {
       readTurnState(say(reply, 'Done.'), say('What can we do?', `${options}\n\nWant me to do any of these?`)).decisions;
     const bold = '**1. Cache the rows** - most valuable\n- saves 40 ms\n\n**2. Add an index** - cheap\n- one line';
     expect(expected('yes, do 1', bold)[0]?.text).toMatch(
-      /^“yes, do 1”, that is “Cache the rows - most valuable”; rejected/,
+      /^“yes, do 1”, that is “Cache the rows - most valuable”; left out: Add an index/,
     );
     const code = '**1. `hooks.ts:40`** - the name is there:\n```\nlog(name);\n```\n\n**2. `git.ts`** - it is not.';
     expect(expected('implement 1 and 2', code)[0]?.text).toContain('“`hooks.ts:40` - the name is there: `log(name);`”');
     const headed = '### 1. Cache the rows\nIt saves 40 ms.\n\n### 2. Add an index\nOne line.';
     expect(expected('2', headed)[0]?.text).toMatch(
-      /^“2”, that is “2. Add an index: One line.”; rejected: Cache the rows/,
+      /^“2”, that is “2. Add an index: One line.”; left out: Cache the rows/,
     );
+  });
+
+  test('what is not taken is rejected only where the question is which one', () => {
+    const decided = (asked: string) =>
+      readTurnState(say('2', 'Done.'), say('What now?', `1. Index the mails\n2. Split the table\n\n${asked}`))
+        .decisions;
+    expect(decided('Which one?')[0]?.text).toBe('“2”, that is “Split the table”; rejected: Index the mails');
+    expect(decided('Shall I do one of them?')[0]?.text).toBe(
+      '“2”, that is “Split the table”; left out: Index the mails',
+    );
+  });
+
+  test('the name of an option keeps the quotes in it whole', () => {
+    const options = 'Option 1: Show "(merged)" beside it\nOption 2: Show the branch\n\nWhich one?';
+    const reply = readTurnState(say('option 2', 'Done.'), say('What now?', options.replace('\n', '\n\n')));
+    expect(reply.decisions[0]?.text).toMatch(/; rejected: Show "\(merged\)" beside it$/);
+  });
+
+  test.each([
+    'El servicio tiene que responder en 200 ms y tiene que usar sqlite.',
+    'The exporter has to run on 8 cores and must answer before 300 ms.',
+    'Der Export muss bis zu 8 Kerne nutzen.',
+  ])('a requirement is no to-do: %s', (prompt) => {
+    expect(readTurnState(say(prompt, 'It does so now.')).open).toEqual([]);
+  });
+
+  test.each([
+    'Marta tiene que revisar el capítulo 4 antes del 25.',
+    'Los de ventas tienen que firmar el lunes.',
+    'Dana must sign the contract by 12.',
+    'Dana has to call them before 5 pm today.',
+    'Der Export muss bis Freitag laufen.',
+  ])('what has to be done by a time is a to-do: %s', (prompt) => {
+    expect(readTurnState(say(prompt, 'Noted.')).open).toHaveLength(1);
+  });
+
+  test('what stands below a heading that rejects is not the outcome', () => {
+    const answer =
+      'I recommend Postgres with pg-boss.\n\n### Rejected\n- Use Redis: a second service.\n- Use Kafka: too heavy.';
+    expect(readTurnState(say('Which queue?', answer)).outcome).toBe('I recommend Postgres with pg-boss.');
+  });
+
+  test('a reply has the question that it answers whole, and less of what is before it', () => {
+    const before = `Summary of the change: ${'the writer keeps its place in the file, '.repeat(6)}as before.`;
+    const asked = 'Would you like me to fix this by having the writer pass the count of steps?';
+    const [decision] = readTurnState(say('yes, pass 1 for each', 'Done.'), say('Look', `${before} ${asked}`)).decisions;
+    expect(decision?.text).toMatch(/^“yes, pass 1 for each” to “Summary .*… Would you like .* count of steps\?”$/);
+  });
+
+  test('yes to one of two offers only lets the assistant go ahead', () => {
+    const asked = 'Want me to extend the cleanup to these cases? Or would you prefer to keep it to branches?';
+    expect(readTurnState(say('yes', 'The cleanup has them.'), say('What is left out?', asked)).decisions).toEqual([]);
   });
 
   test('the outcome has what stands below a heading that concludes, and a lead-in whose code is left out', () => {
