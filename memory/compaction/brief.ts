@@ -4,7 +4,7 @@ import type { Claim, StoredBrief } from '../model/node.ts';
 import type { SummaryResult } from '../models/model.ts';
 
 export const BRIEF_CHARS = 1_500;
-const CLAIM_CHARS = 300;
+const CLAIM_CHARS = 440;
 const ACTIVE = '## Active Work Context';
 const HINTS = '## Hints';
 
@@ -20,7 +20,7 @@ export function attributeBrief(brief: SummaryResult['brief'], getOrigin: (claim:
   return withinSize({ active: settle(brief.active), hints: settle(brief.hints) });
 }
 
-export function renderBrief(brief: Claims): string {
+export function renderBrief(brief: SummaryResult['brief']): string {
   const section = (title: string, claims: readonly Claim[]): string[] =>
     claims.length === 0 ? [] : [[title, ...claims.map((claim) => `- ${claim.text}`)].join('\n')];
   return [...section(ACTIVE, brief.active), ...section(HINTS, brief.hints)].join('\n\n');

@@ -2,25 +2,18 @@ import { clip, trimEnd } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Claim, Decision, Fact, StatedItem } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
-import type {
-  DetailInput,
-  DetailResult,
-  ProposedNode,
-  SummaryInput,
-  SummaryResult,
-  TopicShiftInput,
-  TopicShiftReading,
-} from '../models/model.ts';
+import type { DetailInput, ProposedNode, SummaryInput, SummaryResult, TopicShiftInput } from '../models/model.ts';
 import { type Action, getActions, getCapsule } from '../text/actions.ts';
 import { findImages, findShown, getModality } from '../text/content-type.ts';
 import { getTags } from '../text/keywords.ts';
-import { sharedWords } from '../text/paraphrase.ts';
-import { findPerson, getConcept, getValues, NEGATION, splitSentences } from '../text/sentences.ts';
+import { isNearDuplicate, sharedWords } from '../text/paraphrase.ts';
+import { ASKS, asksUser, findPerson, getConcept, getValues, NEGATION, splitSentences } from '../text/sentences.ts';
 import { readStateQuery } from '../text/state-query.ts';
 import { createSettled, findTakenBack, readReport, SUMMARY_MARKS, withoutUserMark } from '../text/validity.ts';
+import { BRIEF_CHARS, renderBrief } from './brief.ts';
 import { getChanged } from './supersede.ts';
 import { isShift, lastTopic, type TurnEmbeddings, topicRuns } from './topic-shift.ts';
-import { clipOutcome, findTask, isRule, joinWithin, readTurnState, type TurnState } from './turn-state.ts';
+import { clipOutcome, clipWhole, findTask, isRule, joinWithin, readTurnState, type TurnState } from './turn-state.ts';
 
 const FACTS = 6;
 const FACT_CHARS = 240;
@@ -33,11 +26,14 @@ const LOAD_CHARS = [300, 4_000, 16_000, 48_000];
 
 const UNKNOWN: TurnEmbeddings = new Map();
 
-export function detectTopicShiftByRules({ buffer, turn }: TopicShiftInput, embeddings = UNKNOWN): TopicShiftReading {
+export function detectTopicShiftByRules({ buffer, turn }: TopicShiftInput, embeddings = UNKNOWN) {
   const size = [...buffer, turn].reduce((sum, each) => sum + getWeight(each), 0);
   const said = turn.user.slice(0, COMPARED);
   return {
-    logic_flow: readTurnState(turn).skip === null && isShift(turn, buffer, embeddings) ? 'BROKEN' : 'MAINTAIN',
+    logic_flow:
+      readTurnState(turn).skip === null && isShift(turn, buffer, embeddings)
+        ? ('BROKEN' as const)
+        : ('MAINTAIN' as const),
     load_level: 1 + LOAD_CHARS.filter((chars) => size >= chars).length,
     redundancy_detected: buffer.some(({ user }) => / /.test(user) && sharedWords(user.slice(0, COMPARED), said) >= 0.8),
   };
@@ -74,8 +70,7 @@ function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: re
     .slice(-ITEMS);
   const titled = states.find(({ isReply }) => !isReply) ?? states[0];
   const outcome = getOutcome(states);
-  const isQuoted = run.some(({ turn }) => turn.userOrigin !== undefined);
-  const composed = composeSummary({ states, decisions, open, isQuoted });
+  const composed = composeSummary(run, decisions, open);
   const turns = run.map(({ turn }) => turn);
   const origin = getOrigin(run);
   const actions = getActions(turns).filter((action) => isCleanOrigin(action.origin) || !isCleanOrigin(origin));
@@ -105,12 +100,17 @@ function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: re
 
 const EARLIER_CHARS = 300;
 
-/** How the last turn ended, then what earlier ones came to. */
+/** How the last turn ended, then what earlier ones came to, in statements that are whole; the newest have room first. */
 function getOutcome(states: readonly TurnState[]): string {
   const told = states.filter(({ outcome }) => outcome !== '');
-  const [last = '', earlier] = [told.pop()?.outcome, told];
-  const texts = earlier.map(({ said }) => ended(clipOutcome(said, EARLIER_CHARS / earlier.length)));
-  return texts.length === 0 ? last : `${ended(last)} Earlier: ${texts.join(' ')}`;
+  const [last = '', newestFirst] = [told.pop()?.outcome, told.toReversed()];
+  let room = EARLIER_CHARS;
+  const texts = newestFirst.flatMap(({ said }, at) => {
+    const text = clipWhole(said, Math.floor(room / (newestFirst.length - at)), room);
+    room -= text.length + 1;
+    return text === '' ? [] : [ended(text)];
+  });
+  return texts.length === 0 ? last : `${ended(last)} Earlier: ${texts.toReversed().join(' ')}`;
 }
 
 /** Of everything that the summary may quote. */
@@ -187,17 +187,11 @@ const LEAST_ASKED = 60;
 const LEAST_STEP = 70;
 const ANSWERED_CHARS = 160;
 
-interface Shape {
-  readonly states: readonly TurnState[];
-  readonly decisions: readonly Decision[];
-  readonly open: readonly StatedItem[];
-  readonly isQuoted: boolean;
-}
-
 /** One text of a node: what was asked and how it ended, turn by turn, then what was decided and what is open. */
-function composeSummary({ states, decisions, open, isQuoted }: Shape): string {
+function composeSummary(run: readonly ReadTurn[], decisions: readonly Decision[], open: readonly StatedItem[]): string {
   const { user, quoted, prompt, ended, further, decided, left } = SUMMARY_MARKS;
-  const own = states.filter(({ asked, outcome }) => asked !== '' || outcome !== '');
+  const isQuoted = run.some(({ turn }) => turn.userOrigin !== undefined);
+  const own = run.map(({ state }) => state).filter(({ asked, outcome }) => asked !== '' || outcome !== '');
   const isTold = (text: string): boolean =>
     own.some(({ asked, said }) => asked.includes(text) || said.includes(text) || text.startsWith(`“${asked}” `));
   const items = (mark: string, stated: readonly StatedItem[]): string => {
@@ -227,12 +221,10 @@ function composeSummary({ states, decisions, open, isQuoted }: Shape): string {
   return clip(whole, SUMMARY_CHARS);
 }
 
-function bare(text: string): string {
-  return trimEnd(text, '.;。');
-}
+const bare = (text: string): string => trimEnd(text, '.;。');
 
-const CLAIM_CHARS = 220;
 const BRIEF = { goal: 'Goal: ', stands: 'Stands: ', decided: 'Decided: ', open: 'Open: ', next: 'Next: ' } as const;
+const GOAL_CHARS = 320;
 const MOST_DECIDED = 4;
 const MOST_OPEN = 5;
 const MOST_RULES = 8;
@@ -244,11 +236,7 @@ function getBrief(
   old: readonly Claim[],
 ): SummaryResult['brief'] {
   const claim = (mark: string, text: string, turn: string): Claim[] =>
-    text === '' ? [] : [{ text: `${mark}${clip(bare(text), CLAIM_CHARS)}`, sources: [turn] }];
-  const tasks = turns.filter(
-    ({ turn, state }) =>
-      topic.includes(turn) && !state.isReply && state.asked !== '' && readStateQuery(state.asked) === null,
-  );
+    text === '' ? [] : [{ text: `${mark}${bare(text)}`, sources: [turn] }];
   const last = turns.findLast(({ state }) => state.outcome !== '');
   const rest = (mark: string): Claim[] => old.filter(({ text }) => text.startsWith(mark));
   const decisions = turns.flatMap(({ state }) => state.decisions.filter(({ by }) => by === 'user'));
@@ -257,39 +245,50 @@ function getBrief(
   const rules = turns.flatMap(({ turn, state }) =>
     state.rules.map((text): Claim => ({ text, sources: [turn.turnId] })),
   );
-  const stillOpen = rest(BRIEF.open).filter(({ text }) => turns.length === 0 || !isSettled(text, turns));
+  const stillOpen = rest(BRIEF.open).filter(({ text }) => !isSettled(text.slice(BRIEF.open.length), turns));
   const open = findOpen(turns).flatMap(({ text, turn }) => claim(BRIEF.open, text, turn));
-  const active = [
-    ...(tasks.length === 0 ? rest(BRIEF.goal) : getGoal(tasks)),
-    ...(last === undefined
-      ? rest(BRIEF.stands)
-      : claim(BRIEF.stands, clipOutcome(last.state.said, CLAIM_CHARS), last.turn.turnId)),
-    ...[...rest(BRIEF.decided), ...decided.flatMap(({ text, turn }) => claim(BRIEF.decided, text, turn))].slice(
-      -MOST_DECIDED,
-    ),
-    ...unique([...stillOpen, ...open]).slice(-MOST_OPEN),
+  const isLabeled = ({ text }: Claim): boolean => Object.values(BRIEF).some((mark) => text.startsWith(mark));
+  const hints = distinct([...old.filter((each) => !isLabeled(each) && isRule(each.text)), ...rules]).slice(-MOST_RULES);
+  const all = [...rest(BRIEF.decided), ...decided.flatMap(({ text, turn }) => claim(BRIEF.decided, text, turn))];
+  const newest = distinct(all).slice(-MOST_DECIDED);
+  const getActive = (): Claim[] => [
+    ...getGoal(turns, topic, rest(BRIEF.goal)),
+    ...(last === undefined ? rest(BRIEF.stands) : claim(BRIEF.stands, last.state.outcome, last.turn.turnId)),
+    ...newest,
+    ...distinct([...stillOpen, ...open]).slice(-MOST_OPEN),
     ...turns.slice(-1).flatMap(({ turn, state }) => claim(BRIEF.next, state.offer, turn.turnId)),
     // A line without sources was typed by the owner of the file.
     ...old.filter(({ sources }) => sources.length === 0),
   ];
-  const isLabeled = ({ text }: Claim): boolean => Object.values(BRIEF).some((mark) => text.startsWith(mark));
-  const hints = unique([...old.filter((each) => !isLabeled(each) && isRule(each.text)), ...rules]).slice(-MOST_RULES);
-  return { active: unique(active), hints };
+  while (newest.length > 1 && renderBrief({ active: getActive(), hints }).length > BRIEF_CHARS) newest.shift();
+  return { active: getActive(), hints };
 }
 
-/** What the topic began with, and the newest task. */
-function getGoal(tasks: readonly ReadTurn[]): Claim[] {
-  const [first, last] = [tasks[0], tasks.at(-1)].map((task) => bare(findTask(task?.state.asked ?? '')));
-  const text =
-    first === last
-      ? clip(first ?? '', CLAIM_CHARS)
-      : `${clip(first ?? '', CLAIM_CHARS / 2)}; now: ${clip(last ?? '', CLAIM_CHARS / 2)}`;
-  const sources = [...new Set([tasks[0], tasks.at(-1)].flatMap((task) => task?.turn.turnId ?? []))];
-  return [{ text: `${BRIEF.goal}${text}`, sources }];
+/** The first task of the topic, and what was asked last; what was only pasted counts where nobody typed. */
+function getGoal(turns: readonly ReadTurn[], topic: readonly TurnText[], old: readonly Claim[]): readonly Claim[] {
+  const asked = turns.filter(
+    ({ state }) => !state.isReply && state.asked !== '' && readStateQuery(state.asked) === null,
+  );
+  const typed = asked.filter(({ state }) => state.isTyped);
+  const near = typed.filter(({ turn }) => topic.includes(turn));
+  const own = [near, typed, asked].find(({ length }) => length > 0);
+  if (own === undefined) return old;
+  const isTask = ({ state }: ReadTurn): boolean =>
+    !splitSentences(state.asked).every((each) => ASKS.test(findTask(each)) && !each.includes(','));
+  const ends = [own.find(isTask) ?? own[0], own.at(-1)] as [ReadTurn, ReadTurn];
+  const [first, last] = ends.map(({ state }) => bare(findTask(state.asked))) as [string, string];
+  const half = GOAL_CHARS / 2;
+  const text = first === last ? clip(first, GOAL_CHARS) : `${clip(first, half)}; now: ${clip(last, half)}`;
+  return [{ text: `${BRIEF.goal}${text}`, sources: [...new Set(ends.map(({ turn }) => turn.turnId))] }];
 }
 
-function unique(claims: readonly Claim[]): Claim[] {
-  return [...new Map(claims.map((claim) => [claim.text, claim])).values()];
+/** Without what a later claim repeats, or quotes with what it answers. */
+function distinct(claims: readonly Claim[]): Claim[] {
+  return claims.filter(({ text }, at) => {
+    const words = `“${bare(text.replace(BRIEF.decided, ''))}`;
+    const isTold = claims.some((other) => other.text.includes(words));
+    return !isTold && !claims.slice(at + 1).some((later) => isNearDuplicate(later.text, text));
+  });
 }
 
 /** Items that no later turn settles; a question is over with the next turn. */
@@ -298,7 +297,9 @@ function findOpen(turns: readonly ReadTurn[]): StatedItem[] {
 }
 
 function isSettled(item: string, later: readonly ReadTurn[]): boolean {
-  if (later.length > 0 && /[?？][”"']?$/.test(item)) return true;
+  // Also over is what the user let the assistant do, with the offer that stands beside it.
+  const isTaken = later.slice(0, 1).some(({ state }) => state.isLeave && state.answers.includes(item));
+  if (isTaken || (later.length > 0 && asksUser(item))) return true;
   const texts = later.flatMap(({ state: { asked, said } }) => [...splitSentences(asked), ...said]);
   return texts.flatMap((text) => readReport(text) ?? []).some(createSettled(item));
 }
@@ -312,7 +313,7 @@ function getWeight(turn: TurnText): number {
 const DETAIL_SENTENCES = 8;
 
 /** What was asked, how it ended, what was decided and what is open, in whole statements. */
-export function detailByRules({ turns, summary }: DetailInput): DetailResult {
+export function detailByRules({ turns, summary }: DetailInput) {
   const states = turns.map((turn, at) => readTurnState(turn, turns[at - 1])).filter(({ skip }) => skip === null);
   const each = Math.max(2, Math.floor(DETAIL_SENTENCES / Math.max(1, states.length)));
   const sentences = states.flatMap(({ asked, said, decisions, open }) => [
@@ -323,6 +324,4 @@ export function detailByRules({ turns, summary }: DetailInput): DetailResult {
   return { sentences: distinct.length === 0 ? [summary] : distinct };
 }
 
-function ended(text: string): string {
-  return /[.!?…。！？”]$/u.test(text) ? text : `${text}.`;
-}
+const ended = (text: string): string => (/[.!?…。！？”]$/u.test(text) ? text : `${text}.`);

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { detectTopicShiftByRules, summarizeByRules } from '../../../../memory/compaction/extractive-summary.ts';
 import { topicRuns, wordDrift } from '../../../../memory/compaction/topic-shift.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
+import type { Claim } from '../../../../memory/model/node.ts';
 import { split } from '../../../../memory/text/sentences.ts';
 import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
@@ -118,6 +119,80 @@ describe('a summary without a model', () => {
       'Goal: Good, keep that. Stream the export of October, it ran out of memory; now: Shorter, one sentence',
       'Stands: The export is streamed',
     ]);
+  });
+
+  test('a goal is what was typed, not what was pasted, and begins with a task', () => {
+    const goal = (...turns: ReturnType<typeof say>[]) => compact(turns).brief.active[0]?.text;
+    const log = Array.from({ length: 6 }, (_, at) => `[2026-03-01 10:00:0${at}] import of page ${at} stopped`).join(
+      '\n',
+    );
+    const review =
+      'The reader returns early\n\nMedium Severity\n\nWhen the page is empty the reader returns nil and the import stops without a word in its log.';
+    const task = say('What does the import do? Make the import skip empty pages.', 'The import skips empty pages now.');
+    expect(goal(task, say(log, 'The import logs the page now.'))).toBe(
+      'Goal: What does the import do? Make the import skip empty pages',
+    );
+    expect(goal(task, say(review, 'The import logs empty pages now.'))).toBe(
+      'Goal: What does the import do? Make the import skip empty pages',
+    );
+    const ask = say('how does the import read pages?', 'The import reads pages in order.');
+    const more = say('Add a test for the import of empty pages.', 'The import of empty pages has a test.');
+    expect(goal(ask, more, ask)).toBe(
+      'Goal: Add a test for the import of empty pages; now: how does the import read pages?',
+    );
+  });
+
+  test.each([
+    ['I need your go-ahead before I drop the old column.', 'go ahead'],
+    ['I have not pushed the branch yet. Shall I push it?', 'yes'],
+    ['Der Branch ist noch nicht gepusht, das fehlt noch. Soll ich ihn pushen?', 'ja'],
+    [`Should ${'the import, which reads all pages of the share in order, '.repeat(6)}stop?`, 'no, never'],
+  ])('what the user answered or let the assistant do is not open: %s', (asked, reply) => {
+    const before = say('Fix the header of the export.', `The header of the export is fixed. ${asked}`);
+    const answer = say(reply, 'That is so now.');
+    const open = (turns: ReturnType<typeof say>[], old: readonly Claim[] = []) =>
+      summarizeByRules({ turns, knownTags: [], brief: '', briefClaims: old, before }).brief.active.filter(({ text }) =>
+        text.startsWith('Open: '),
+      );
+    const left = open([before]);
+    expect(left).toHaveLength(1);
+    expect(open([before, answer])).toEqual([]);
+    expect(open([answer], left)).toEqual([]);
+  });
+
+  test('a decision stands once in the brief, and the oldest make room for what is open', () => {
+    const page = [
+      ...toolRound('WebFetch', { url: 'https://a.example' }, 'x'),
+      message('assistant', [{ type: 'text', text: 'I would filter by length. Want me to do that?' }]),
+    ];
+    const { brief } = compact([readTurn(getTurn('How do we filter?', page)), say("yeah let's use length only", 'ok.')]);
+    expect(brief.active.filter(({ text }) => text.startsWith('Decided'))).toHaveLength(1);
+    const rule = (name: string) =>
+      say(
+        `We go with ${name} for the queue, ${`as ${name} is what the others know best, `.repeat(5)}ok.`,
+        `${name} is in, ${'with a page of its own for each of the mails, '.repeat(8)}ok.`,
+      );
+    const many = compact([
+      ...['Redis', 'Kafka', 'Nats', 'Rabbit', 'Pulsar'].map(rule),
+      say('Dana has to sign the contract by 12.', 'Noted.'),
+    ]);
+    const texts = many.brief.active.map(({ text }) => text);
+    expect(texts).toContainEqual(expect.stringMatching(/^Open: Dana has to sign the contract/));
+    expect(texts).toContainEqual(expect.stringMatching(/^Decided: We go with Pulsar/));
+    expect(texts.join()).not.toContain('Decided: We go with Kafka');
+  });
+
+  test('what earlier turns came to is never cut in a sentence', () => {
+    const first = `The export waits for the lock, ${'which the import takes for each of the pages that it reads, '.repeat(6)}in the evening.`;
+    const listed = `These are in the report: ${Array.from({ length: 9 }, (_, at) => `page ${at} of the report of the month`).join('; ')}`;
+    const outcome = (said: string) =>
+      compact([say('Look at the report.', said), say('And the report of May?', 'The report of May is empty.')]).nodes[0]
+        ?.outcome;
+    expect(outcome(first)).toBe('The report of May is empty.');
+    expect(outcome(`${first} The lock is one for all pages.`)).toBe(
+      'The report of May is empty. Earlier: The lock is one for all pages.',
+    );
+    expect(outcome(listed)).toMatch(/^The report of May is empty\. Earlier: These are .* of the month …$/);
   });
 
   test('a question about the state of the work is not a goal', () => {
