@@ -276,9 +276,8 @@ function createViews(parts: Omit<Parts, 'libraryBlock'>, list: (filter: NodeFilt
     /** Titles and projects; undefined for a session that is not known. */
     nameSessions: async (ids: readonly string[]) =>
       new Map(ids.map((id) => [id, parts.turnRegistry.session(id)] as const)),
-    /** Memories of a project, or all of them, with what they are about and their links; without those in `hidden`. */
-    graph: (project?: string, hidden: ReadonlySet<string> = new Set()) =>
-      memoryGraph(list({}).filter((node) => (project ?? node.project) === node.project && !hidden.has(node.node_id))),
+    /** All memories with what they are about and their links, without those in `hidden`. */
+    graph: (hidden: ReadonlySet<string>) => memoryGraph(list({}).filter((node) => !hidden.has(node.node_id))),
   };
 }
 

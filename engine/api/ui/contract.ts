@@ -42,13 +42,10 @@ export const uiOperations = {
     await services.opened();
     return searchView(services, search);
   }),
-  'ui/graph': operation(
-    z.strictObject({ project: text.optional() }),
-    async ({ memory: { library }, removals, opened }, input) => {
-      await opened();
-      return library.graph(input.project, removals.hidden());
-    },
-  ),
+  'ui/graph': operation(none, async ({ memory: { library }, removals, opened }) => {
+    await opened();
+    return library.graph(removals.hidden());
+  }),
   'ui/health': operation(none, (services) => healthView(services)),
   'ui/pause': operation(z.strictObject({ mode: z.enum(['private', 'off']), projectDir }), ({ pausing }, input) =>
     pausing.pause(input.mode, input.projectDir ?? null),

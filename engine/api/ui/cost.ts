@@ -14,12 +14,8 @@ export function getRow(totals: Totals) {
 }
 
 /** What was saved: by day (UTC), oldest first; by session, newest first; by project, by what it cost. */
-export async function savingsView({
-  memory: { library },
-  ledger,
-  titles,
-}: Pick<EngineServices, 'memory' | 'ledger' | 'titles'>) {
-  const counted = (await library.listSessions()).flatMap((session) => {
+export async function savingsView({ memory, ledger, titles }: Pick<EngineServices, 'memory' | 'ledger' | 'titles'>) {
+  const counted = (await memory.library.listSessions()).flatMap((session) => {
     const totals = ledger.conversation(session.session_id)?.totals;
     return totals === undefined ? [] : [{ session, row: getRow(totals) }];
   });

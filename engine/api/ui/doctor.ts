@@ -53,12 +53,10 @@ async function runDoctor(env: NodeJS.ProcessEnv): Promise<readonly HealthCheck[]
   const report = parseJson(stdout);
   const checks = isRecord(report) && Array.isArray(report['checks']) ? report['checks'] : [];
   if (checks.length > 0) {
-    return checks.filter(isRecord).map(({ id, state, detail, fix }) => ({
-      name: String(id),
-      state: STATES[state as keyof typeof STATES],
-      detail: String(detail),
-      fix: String(fix),
-    }));
+    return checks.filter(isRecord).map(({ id, state, detail, fix }) => {
+      const texts = { name: String(id), detail: String(detail), fix: String(fix) };
+      return { ...texts, state: STATES[state as keyof typeof STATES] };
+    });
   }
   return [{ name: 'doctor', state: 'warn', detail: 'the checks gave no answer', fix: 'comet-cc doctor' }];
 }

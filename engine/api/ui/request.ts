@@ -94,13 +94,8 @@ function getPlace({ position, current }: AddedPart): number {
 
 function describeKept(message: Message): Change {
   const text = contentText(message.content).join('\n');
-  return {
-    kind: 'kept',
-    at: message.role,
-    removed: text.slice(0, KEPT_CHARS),
-    added: '',
-    bytes: Buffer.byteLength(text),
-  };
+  const removed = text.slice(0, KEPT_CHARS);
+  return { kind: 'kept', at: message.role, removed, added: '', bytes: Buffer.byteLength(text) };
 }
 
 function describeDropped({ from, to }: DroppedPart, messages: readonly Message[], own: readonly AddedPart[]): Change {
