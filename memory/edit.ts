@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { CometError } from '../common/errors.ts';
 import { findPinned, fromSection, unpinnedIn, withFields } from './model/edit.ts';
 import { renderSection } from './model/markdown.ts';
@@ -9,6 +10,8 @@ import { keptByHand, type LockedStore, type Store } from './storage/node-store.t
 export type NodeChange =
   | { readonly text: string /** The section that was edited. */; readonly base: string }
   | { readonly set: Readonly<Record<string, string>> };
+
+export type EditedNode = readonly [before: MemoryNode, after: MemoryNode];
 
 export type Editing = ReturnType<typeof createEditing>;
 
@@ -47,13 +50,20 @@ export function createEditing({ catalogue, getProject, redactor, resolve, snapsh
         await store.save([saved]);
         return saved;
       }),
-    /** Does the work, and gives those of these nodes that it changed, as they were. */
-    async withBefore<T>(ids: readonly string[], work: () => Promise<T>) {
+    /** Does the work, and gives those of these nodes that it changed. */
+    async withChanges<T>(ids: readonly string[], work: () => Promise<T>) {
       const chosen = [...new Set(ids.map(resolve))];
       const result = await work();
-      return { result, before: chosen.filter((node) => catalogue.get(node.node_id) !== node) };
+      const changes = chosen.map((node): EditedNode => [node, catalogue.get(node.node_id) ?? node]);
+      return { result, changes: changes.filter(([before, after]) => after !== before) };
     },
-    putBack: (nodes: readonly MemoryNode[]): Promise<void> => withFreshFiles(store, (store) => store.save(nodes)),
+    /** @throws CometError `not_found` for a node that is gone, `node_invalid` for one that was changed since */
+    takeBack: (changes: readonly EditedNode[]): Promise<void> =>
+      withFreshFiles(store, async (store) => {
+        const changed = changes.find(([, after]) => !isDeepStrictEqual(resolve(after.node_id), after));
+        if (changed === undefined) return store.save(changes.map(([before]) => before));
+        throw new CometError('node_invalid', `${changed[0].node_id} was changed since, so this is not undone`);
+      }),
     /** Pinned nodes are always shown in their project, or in the one of `projectDir`. @throws as `edit` */
     pin: (ids: readonly string[], isPinned: boolean, projectDir?: string): Promise<readonly MemoryNode[]> =>
       withFreshFiles(store, async (store) => {

@@ -4,6 +4,7 @@ import type { MigratedFiles, MigrationDirs } from './storage/fs/migrate-node-fil
 export type { ArchiveReport } from './archive.ts';
 export type { Capture } from './capture.ts';
 export type { ConsolidationReport as DreamReport } from './consolidation/consolidation.ts';
+export type { EditedNode } from './edit.ts';
 export type { FactReason } from './fact-library.ts';
 export { DEFAULT_ONTOLOGY } from './facts/default-ontology.ts';
 export { proposeConcepts } from './facts/grow-ontology.ts';

@@ -145,6 +145,22 @@ it('edits, pins and forgets, and undoes each once', async () => {
   expect(await byId()).toEqual(before);
 });
 
+it('takes nothing back over a later change, and brings back no memory that was removed', async () => {
+  const [edited, removed] = (await ask('ui/search', { query: '', limit: 100 })).hits.map(({ node_id }) => node_id);
+  const pin = (id = '') => ask('ui/pin', { ids: [id], pinned: true });
+  const first = await pin(edited);
+  await rig.home.run(['memory', 'edit', edited as string, '--set', 'summary=Changed in a terminal']);
+  const changed = await browser.post('ui/undo', { undo: first.undo });
+  expect(changed).toMatchObject({ status: 422, body: expect.stringContaining('was changed since') });
+  expect(await ask('nodes/show', { id: edited, depth: 0 })).toMatchObject({
+    ...{ summary: 'Changed in a terminal', pinned_from: expect.any(String) },
+  });
+  const second = await pin(removed);
+  await rig.home.run(['memory', 'rm', removed as string, '--yes']);
+  expect((await browser.post('ui/undo', { undo: second.undo })).status).toBe(404);
+  expect((await browser.post('nodes/show', { id: removed, depth: 0 })).status).toBe(404);
+});
+
 it('forgets with a way back that keeps the verbatim turns, and for good', async () => {
   const { hits } = await ask('ui/search', { query: '', limit: 100 });
   const id = hits.at(-1)?.node_id as string;

@@ -5,8 +5,8 @@ import type { EngineServices } from '../service.ts';
 type Services = Pick<EngineServices, 'memory' | 'removals' | 'undo'>;
 
 async function undoable<T>({ memory: { library }, undo }: Services, ids: readonly string[], work: () => Promise<T>) {
-  const { result, before } = await library.withBefore(ids, work);
-  return { result, undo: undo.keep(before) };
+  const { result, changes } = await library.withChanges(ids, work);
+  return { result, undo: undo.keep(changes) };
 }
 
 export async function editNode(services: Services, id: string, set: Readonly<Record<string, string>>) {
@@ -33,7 +33,7 @@ export async function quarantineNodes(services: Services, ids: readonly string[]
   });
   const other = isQuarantined ? result.find(({ status }) => status !== 'quarantined') : undefined;
   if (other === undefined) return { nodes: result, undo };
-  await library.putBack(services.undo.take(undo));
+  await library.takeBack(services.undo.take(undo));
   throw new CometError(
     'node_invalid',
     `${other.node_id} gives no instructions from an untrusted source, so it cannot be quarantined; forget it instead`,
@@ -60,7 +60,7 @@ export async function removeNodes(
 export async function undoChange({ memory: { library }, removals, undo }: Services, id: string) {
   const kept = await removals.cancel(id);
   if (kept !== null) return { ids: kept };
-  const before = undo.take(id);
-  await library.putBack(before);
-  return { ids: before.map(({ node_id }) => node_id) };
+  const changes = undo.take(id);
+  await library.takeBack(changes);
+  return { ids: changes.map(([{ node_id }]) => node_id) };
 }

@@ -124,7 +124,7 @@ it('trims only as many messages as the request left out', () => {
 it('undoes once, and not after ten minutes', () => {
   let now = 0;
   const undo = createUndo(() => now);
-  const [early, late] = [undo.keep([makeNode({})]), undo.keep([])];
+  const [early, late] = [undo.keep([[makeNode({}), makeNode({})]]), undo.keep([])];
   expect(undo.take(early)).toHaveLength(1);
   expect(() => undo.take(early)).toThrow('can be undone once');
   now += 10 * 60_000;
