@@ -60,9 +60,10 @@ function section(title: string, lines: readonly string[], most: number, folder: 
   return ['', `## ${title}`, '', ...lines.slice(0, most), ...more];
 }
 
-/** A page may be in a subfolder. */
+/** A page may be in a subfolder; a parenthesis would end the link. */
 export function pageAddress(name: string): string {
-  return name.split('/').map(encodeURIComponent).join('/');
+  const parts = name.split('/').map(encodeURIComponent);
+  return parts.join('/').replaceAll('(', '%28').replaceAll(')', '%29');
 }
 
 function linkTo(folder: string, name: string, title: string): string {

@@ -24,6 +24,11 @@ it('links active tasks, the most urgent first, and says which a tool noted', () 
   );
 });
 
+it('links a page whatever its name', () => {
+  const others = new Map([['team/C# (old)', 'C#']]);
+  expect(renderIndex({ ...NOTHING, others })).toContain('- [C#](topics/team/C%23%20%28old%29.md)\n');
+});
+
 it('raises what surfaced and is still open, but nothing that comes again', () => {
   const fired = 'fired: 2026-03-04T09:00:00.000Z';
   const tasks = [
