@@ -70,6 +70,9 @@ export async function connect(): Promise<void> {
   follow();
 }
 
+// Another tab may have signed in meanwhile.
+addEventListener('focus', () => link.value === 'expired' && void connect());
+
 /** Live only once it follows events: what is sent before is not heard, such as that the engine was stopped. */
 function live(): void {
   const wasAway = untracked(() => link.value !== 'connecting');

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { createAdaptorServer } from '@hono/node-server';
 import { serveStatic } from '@hono/node-server/serve-static';
-import { Hono, type MiddlewareHandler } from 'hono';
+import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { getCookie, setCookie } from 'hono/cookie';
 import { type SSEStreamingApi, streamSSE } from 'hono/streaming';
@@ -98,6 +98,7 @@ type Variables = { Variables: { session: UiSession } };
 function createApp({ sessions, services, watch, log, page = PAGE }: UiServerOptions, getPort: () => number) {
   const app = new Hono<Variables>();
   const cookieName = (): string => `comet-cc-${getPort()}`;
+  const getSession = (c: Context): UiSession | null => sessions.verify(getCookie(c, cookieName()) ?? '');
 
   app.use(async (c, next) => {
     const { method } = c.req;
@@ -111,6 +112,8 @@ function createApp({ sessions, services, watch, log, page = PAGE }: UiServerOpti
     const token = c.req.query('token');
     if (token === undefined) return next();
     const cookie = sessions.redeem(token);
+    // A browser that is signed in keeps its cookie: the other secret of its open pages goes with it.
+    if (getSession(c) !== null) return c.redirect('/');
     if (cookie === null) return c.html(helpPage('This link was used before, or it has expired.'), 403);
     setCookie(c, cookieName(), cookie, {
       ...{ httpOnly: true, sameSite: 'Strict', path: '/', maxAge: sessions.cookieSeconds },
@@ -118,7 +121,7 @@ function createApp({ sessions, services, watch, log, page = PAGE }: UiServerOpti
     return c.redirect('/');
   });
   app.use(async (c, next) => {
-    const session = sessions.verify(getCookie(c, cookieName()) ?? '');
+    const session = getSession(c);
     if (session !== null) {
       c.set('session', session);
       return next();

@@ -140,6 +140,19 @@ describe('signing in', () => {
     expect(again.body).toContain('Run <code>comet-cc ui</code> again');
   });
 
+  it('keeps the cookie of a browser that is signed in, so that its open pages stay signed in', async () => {
+    const ui = engine(newHome(), await freePort());
+    const [first, second] = [await ui.open(), await ui.open()];
+    const browser = await signIn(first.url);
+    for (const { url } of [first, second]) {
+      const reply = await browser.get(`/${new URL(url).search}`);
+      expect(reply).toMatchObject({ status: 302, headers: { location: '/' } });
+      expect(reply.headers['set-cookie']).toBeUndefined();
+    }
+    // The second link is used, too.
+    expect((await askUi(second.port, { path: `/${new URL(second.url).search}` })).status).toBe(403);
+  });
+
   it.each([
     ['invented', () => '0'.repeat(64)],
     ['empty', () => ''],
