@@ -48,7 +48,7 @@ export function App() {
   if (link.value === 'expired' && version.value === '') return <Expired />;
   return (
     <div class="shell">
-      <a class="skip" href={location.hash || '#/now'} onClick={() => document.querySelector('main')?.focus()}>
+      <a class="skip" href={location.hash || '#/now'} onClick={skip}>
         Skip to content
       </a>
       <Nav view={view} />
@@ -60,6 +60,11 @@ export function App() {
       <Help />
     </div>
   );
+}
+
+function skip(event: Event): void {
+  event.preventDefault();
+  document.querySelector('main')?.focus();
 }
 
 function Nav({ view }: { view: View }) {
@@ -88,8 +93,7 @@ function Banner() {
     lost: 'The engine restarts. This page connects again by itself; what you typed is kept.',
     stopped: `comet-cc was stopped. ${START}`,
     gone: `The engine does not come back. ${START}`,
-    expired:
-      'This browser is not signed in any more. Run comet-cc ui for a new link; what you typed is kept until then.',
+    expired: 'This browser is not signed in any more. Run comet-cc ui for a new link; what you typed is kept.',
   }[link.value as string];
   return (
     <div role="status" class="banner-place">

@@ -1,5 +1,5 @@
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
-const whole = new Intl.NumberFormat('en');
+export const whole = new Intl.NumberFormat('en');
 
 /** "1.2K", "3.4M". */
 export function amount(value: number): string {

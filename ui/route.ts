@@ -5,8 +5,8 @@ export interface Route {
   readonly view: View;
   /** Of a node in `memory`, a session in `session`, a part in `library`; '' for none. */
   readonly id: string;
-  /** Of the search in `memory`. */
-  readonly query: string;
+  /** Of `memory`: the text of the search as `q`, and its filters. */
+  readonly query: Readonly<Record<string, string>>;
 }
 
 /** `#/memory?q=port`, `#/node/ID`, `#/session/ID`; anything else is the first view. */
@@ -14,16 +14,17 @@ export function parseRoute(hash: string): Route {
   const [path = '', search = ''] = hash.replace(/^#?\/?/, '').split('?');
   const [name = '', ...rest] = path.split('/');
   const id = decoded(rest.join('/'));
-  const query = new URLSearchParams(search).get('q') ?? '';
+  const query = Object.fromEntries(new URLSearchParams(search));
   if (name === 'node') return { view: 'memory', id, query };
   const view = VIEWS.find((each) => each === name);
-  return view === undefined ? { view: 'now', id: '', query: '' } : { view, id, query };
+  return view === undefined ? { view: 'now', id: '', query: {} } : { view, id, query };
 }
 
-export function getHash({ view, id = '', query = '' }: Partial<Route> & Pick<Route, 'view'>): string {
+export function getHash({ view, id = '', query = {} }: Partial<Route> & Pick<Route, 'view'>): string {
   const name = view === 'memory' && id !== '' ? 'node' : view;
   const path = id === '' ? `#/${name}` : `#/${name}/${encodeURIComponent(id)}`;
-  return query === '' ? path : `${path}?q=${encodeURIComponent(query)}`;
+  const search = new URLSearchParams(query).toString();
+  return search === '' ? path : `${path}?${search}`;
 }
 
 /** A link of markdown to a file of the home, or the id of a memory. */
@@ -44,11 +45,12 @@ export function linkParts(text: string): { readonly text: string; readonly href?
 
 function fileRoute(link: string): Parameters<typeof getHash>[0] | null {
   const [file = '', memory = ''] = link.split('#');
-  const [folder, name] = file.replace(/\.md$/, '').split('/').slice(-2).map(decoded);
+  const path = file.replace(/\.md$/, '').split('/').map(decoded);
+  const at = path.indexOf('topics');
   if (memory !== '') return { view: 'memory', id: memory };
-  if (file.includes('memory/nodes/')) return { view: 'session', id: name ?? '' };
-  if (folder === 'topics') return { view: 'library', id: `topics/${name}` };
-  return file.split('/').includes('tasks') ? { view: 'library', id: 'tasks' } : null;
+  if (file.includes('memory/nodes/')) return { view: 'session', id: path.at(-1) ?? '' };
+  if (at >= 0) return { view: 'library', id: path.slice(at).join('/') };
+  return path.includes('tasks') ? { view: 'library', id: 'tasks' } : null;
 }
 
 function decoded(text: string): string {

@@ -77,6 +77,32 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await context.close();
   });
 
+  it('keeps search and filters over a reload, on the way back, and in the address', async () => {
+    const page = await rig.open('#/memory?q=sandbox%20port&kind=turn');
+    const query = page.getByRole('searchbox');
+    const kind = page.getByRole('combobox', { name: 'kind' });
+    const isShown = async (text: string, chosen: string): Promise<void> => {
+      await expect.poll(() => query.inputValue()).toBe(text);
+      expect(await kind.inputValue()).toBe(chosen);
+    };
+    await isShown('sandbox port', 'turn');
+    await query.fill('100% "zone" #1 &');
+    await kind.selectOption('document');
+    await page.waitForURL(/kind=document/);
+    await page.reload();
+    await isShown('100% "zone" #1 &', 'document');
+    await page.getByRole('button', { name: 'Clear search and filters' }).click();
+    await query.and(page.locator(':focus')).waitFor();
+    await query.fill('barcodes');
+    await page.waitForURL(/#\/memory\?q=barcodes$/);
+    await page.locator('.list-row').first().click();
+    await page.waitForURL(/#\/node\/mem_.*q=barcodes/);
+    await query.fill('');
+    await page.waitForURL(/#\/node\/mem_[0-9a-f_]*$/);
+    await page.goBack();
+    await isShown('barcodes', '');
+  });
+
   it('is used with the keyboard alone', async () => {
     const page = await rig.open('#/now');
     await page.locator('main', { hasText: /Saved today/ }).waitFor();
@@ -443,9 +469,18 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await stolen.close();
     const page = await rig.open('#/now');
     await rig.context.clearCookies();
-    await page.keyboard.press('g');
-    await page.keyboard.press('h');
+    await page.getByRole('link', { name: 'Health' }).click();
     await page.getByText('Run comet-cc ui for a new link').waitFor();
+    // Another tab signs in.
+    const { url: next } = await rig.engine.call('ui/open', {});
+    const other = await rig.context.newPage();
+    await other.goto(next);
+    await other.close();
+    await page.bringToFront();
+    await page.evaluate("dispatchEvent(new Event('focus'))");
+    await page.getByText('Run comet-cc ui for a new link').waitFor({ state: 'detached' });
+    await page.getByText('Node v').waitFor();
+    await rig.context.clearCookies();
     await page.goto(`${rig.url}?#/now`);
     await page.getByText('comet-cc ui', { exact: true }).waitFor();
   });

@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useQuery } from '../client.ts';
-import { amount, count, day, projectName } from '../format.ts';
+import { count, day, projectName, whole } from '../format.ts';
 import { around, COLORS_BY, type ColorBy, legend, neighbors, timeRange } from '../graph.ts';
 import { List } from '../list.tsx';
 import { Answer, Empty, Tabs } from '../parts.tsx';
@@ -53,9 +53,9 @@ function GraphView({ data }: { data: UiGraph }) {
           />
         </label>
         <span class="muted">
-          {isDrawn && `${amount(shown)} of `}
+          {isDrawn && `${whole.format(shown)} of `}
           {count(data.nodes.length, 'node')}, {count(data.links.length, 'link')}
-          {data.left_out > 0 && `; ${amount(data.left_out)} older ones are left out`}
+          {data.left_out > 0 && `; ${whole.format(data.left_out)} older ones are left out`}
         </span>
       </div>
       {isDrawn && <Legend nodes={data.nodes} color={color} />}
@@ -124,7 +124,7 @@ function Canvas({ data, color, untilMs, near, marked, onMark }: CanvasProps) {
 
 /** A memory, or those that name a topic or file. */
 function getHref({ kind, id, title }: UiGraph['nodes'][number]): string {
-  return getHash(kind === 'memory' ? { view: 'memory', id } : { view: 'memory', query: title });
+  return getHash(kind === 'memory' ? { view: 'memory', id } : { view: 'memory', query: { q: title } });
 }
 
 /** What is near a node, for the keyboard and for people who cannot see the drawing. */

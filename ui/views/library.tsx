@@ -81,9 +81,8 @@ function Topics({ name }: { name: string }) {
                   <div class="line">
                     <b>{topic.title}</b>
                     <span class="muted">
-                      {topic.scope === 'user' ? 'every project' : projectName(topic.project)} ·{' '}
-                      {count(topic.statements, 'statement')}
-                      {topic.updated !== null && ` · ${topic.updated}`}
+                      {topic.scope === 'user' ? 'every project' : projectName(topic.project)}
+                      {topic.updated !== null && ` · ${count(topic.statements, 'statement')} · ${topic.updated}`}
                     </span>
                   </div>
                 )}

@@ -1,14 +1,15 @@
 import { signal } from '@preact/signals';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { useQuery } from '../client.ts';
 import { amount, count, projectName, projectNames } from '../format.ts';
 import { List } from '../list.tsx';
 import { Answer, Empty, Time } from '../parts.tsx';
-import { getHash } from '../route.ts';
+import { getHash, type Route } from '../route.ts';
 import type { Input, UiHit, UiSearch } from '../types.ts';
 import { NodePanel } from './node.tsx';
 
 const MOST = 500;
+const ADDRESS_MS = 300;
 /** Ranked ones: a search takes longer the more it ranks. */
 const RANKED = 50;
 const MOST_RANKED = 200;
@@ -19,29 +20,17 @@ const AGES = [
   ['30', 'last 30 days'],
 ] as const;
 
-interface Filters {
-  readonly project: string;
-  readonly kind: string;
-  readonly origin: string;
-  readonly importance: string;
-  readonly days: string;
-  readonly quarantine: boolean;
-}
+const NOTHING = { q: '', project: '', kind: '', origin: '', importance: '', days: '', quarantine: '' };
+type Search = typeof NOTHING;
 
-const NO_FILTERS: Filters = { project: '', kind: '', origin: '', importance: '', days: '', quarantine: false };
-
-/** Outlive the view: what was typed is there again when the user comes back. */
-const query = signal('');
-const filters = signal<Filters>(NO_FILTERS);
+/** Outlives the view: what was typed is there again when the user comes back. */
+const search = signal<Search>(NOTHING);
 /** The query of which all is shown that can be ranked. */
 const whole = signal('');
 
-export function Memory({ id, query: linked }: { id: string; query: string }) {
-  const field = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    if (linked !== '') query.value = linked;
-  }, [linked]);
-  const wanted = searchInput(query.value, filters.value);
+export function Memory({ id, query: linked }: Pick<Route, 'id' | 'query'>) {
+  useAddress(id, linked);
+  const wanted = searchInput(search.value);
   const [asked, setAsked] = useState(wanted);
   const results = useQuery('ui/search', asked, ['memory']);
   const isBehind = results.isOld || JSON.stringify(wanted) !== JSON.stringify(asked);
@@ -56,13 +45,12 @@ export function Memory({ id, query: linked }: { id: string; query: string }) {
           <h1>Memory</h1>
           <search class="row filters">
             <input
-              ref={field}
               type="search"
               dir="auto"
               aria-label="Search memory"
               placeholder="Search memory ( / )"
-              value={query.value}
-              onInput={(event) => (query.value = event.currentTarget.value)}
+              value={search.value.q}
+              onInput={(event) => set({ q: event.currentTarget.value })}
               onKeyDown={(event) => event.key === 'ArrowDown' && focusList(event)}
             />
             <FilterFields projects={results.data?.projects ?? []} />
@@ -75,26 +63,44 @@ export function Memory({ id, query: linked }: { id: string; query: string }) {
   );
 }
 
+/** In the address of the view, the search outlives a reload and can be linked. */
+function useAddress(id: string, linked: Route['query']): void {
+  useLayoutEffect(() => {
+    if (Object.keys(linked).length === 0) return;
+    search.value = { ...NOTHING, ...Object.fromEntries(Object.entries(linked).filter(([name]) => name in NOTHING)) };
+  }, [linked]);
+  useEffect(() => {
+    const query = Object.fromEntries(Object.entries(search.value).filter(([, value]) => value !== ''));
+    const { hash } = location;
+    // Browsers refuse more than a few changes in a second.
+    const timer = setTimeout(() => {
+      if (location.hash === hash) history.replaceState(null, '', getHash({ view: 'memory', id, query }));
+    }, ADDRESS_MS);
+    return () => clearTimeout(timer);
+  }, [id, search.value]);
+}
+
+function set(change: Partial<Search>): void {
+  search.value = { ...search.value, ...change };
+}
+
 function focusList(event: KeyboardEvent): void {
   event.preventDefault();
   document.querySelector<HTMLElement>('[aria-label="Memories"]')?.focus();
 }
 
-function searchInput(text: string, { days, quarantine, ...words }: Filters): Input<'ui/search'> {
+function searchInput({ q: query, days, quarantine, ...words }: Search): Input<'ui/search'> {
   const given = Object.fromEntries(Object.entries(words).filter(([, value]) => value !== ''));
   // Whole days of the user's zone, so that the same filter is the same question.
   const now = new Date();
   const firstDay = new Date(now.getFullYear(), now.getMonth(), now.getDate() + 1 - Number(days));
   const since = days === '' ? {} : { sinceMs: firstDay.getTime() };
-  const limit = text.trim() === '' ? MOST : text === whole.value ? MOST_RANKED : RANKED;
-  return { query: text, limit, ...given, ...since, ...(quarantine ? { quarantine } : {}) };
+  const limit = query.trim() === '' ? MOST : query === whole.value ? MOST_RANKED : RANKED;
+  return { query, limit, ...given, ...since, ...(quarantine === '' ? {} : { quarantine: true }) };
 }
 
 function FilterFields({ projects }: { projects: readonly string[] }) {
-  const chosen = filters.value;
-  const set = (change: Partial<Filters>): void => {
-    filters.value = { ...filters.value, ...change };
-  };
+  const chosen = search.value;
   const lists = {
     project: projectNames(projects).map((name, at) => [projects[at] ?? '', name] as const),
     kind: ['turn', 'tool', 'document', 'note', 'group'].map((each) => [each, each] as const),
@@ -128,8 +134,8 @@ function FilterFields({ projects }: { projects: readonly string[] }) {
       <label>
         <input
           type="checkbox"
-          checked={chosen.quarantine}
-          onChange={(event) => set({ quarantine: event.currentTarget.checked })}
+          checked={chosen.quarantine !== ''}
+          onChange={(event) => set({ quarantine: event.currentTarget.checked ? 'only' : '' })}
         />{' '}
         quarantined
       </label>
@@ -138,8 +144,8 @@ function FilterFields({ projects }: { projects: readonly string[] }) {
 }
 
 function Hits({ data: { hits, total }, chosen }: { data: UiSearch; chosen: string }) {
-  const isFiltered =
-    query.value !== '' || Object.values(filters.value).some((value) => value !== '' && value !== false);
+  const { q: query } = search.value;
+  const isFiltered = Object.values(search.value).some((value) => value !== '');
   if (hits.length === 0 && !isFiltered) {
     return (
       <Empty title="No memories yet">
@@ -154,8 +160,8 @@ function Hits({ data: { hits, total }, chosen }: { data: UiSearch; chosen: strin
         <button
           type="button"
           onClick={() => {
-            query.value = '';
-            filters.value = NO_FILTERS;
+            search.value = NOTHING;
+            document.querySelector<HTMLElement>('input[type=search]')?.focus();
           }}
         >
           Clear search and filters
@@ -163,7 +169,7 @@ function Hits({ data: { hits, total }, chosen }: { data: UiSearch; chosen: strin
       </Empty>
     );
   }
-  const isCut = query.value.trim() !== '' && (total > hits.length || hits.length === MOST_RANKED);
+  const isCut = query.trim() !== '' && (total > hits.length || hits.length === MOST_RANKED);
   const far = hits.filter(({ isFar }) => isFar === true).length;
   return (
     <>
@@ -174,7 +180,7 @@ function Hits({ data: { hits, total }, chosen }: { data: UiSearch; chosen: strin
           {far > 0 && `; ${far === hits.length ? 'all' : far} in grey fit too little for recall`}
         </span>
         {isCut && hits.length < MOST_RANKED && (
-          <button type="button" class="plain" onClick={() => (whole.value = query.value)}>
+          <button type="button" class="plain" onClick={() => (whole.value = query)}>
             Show more
           </button>
         )}

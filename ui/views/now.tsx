@@ -1,6 +1,6 @@
 import { barLength, contextBar, phaseBar } from '../bars.ts';
 import { useQuery } from '../client.ts';
-import { amount, count, duration, money, projectName, share } from '../format.ts';
+import { amount, count, duration, money, projectName, share, whole } from '../format.ts';
 import { List } from '../list.tsx';
 import { Answer, Empty, Figure, Problems, Time } from '../parts.tsx';
 import { getHash } from '../route.ts';
@@ -40,7 +40,7 @@ function Overview({ data: { sessions, savings, queue, nodes, paused, problems } 
           value={share(savings.today.original - savings.today.sent, savings.today.original) || '–'}
           note={`${amount(savings.today.original)} tokens received`}
         />
-        <Figure label="Memories" value={amount(nodes)} />
+        <Figure label="Memories" value={whole.format(nodes)} />
         <Figure label="Memory queue" value={String(waiting)} note={waiting === 0 ? 'all stored' : 'being stored'} />
       </dl>
       {sessions.length === 0 ? (

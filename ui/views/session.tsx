@@ -214,7 +214,8 @@ function Injected({ request: { added, prompt } }: { request: UiRequest }) {
   const others = prompt !== '' && (
     <p class="muted">
       Injected memories passed the relevance filter. See{' '}
-      <a href={getHash({ view: 'memory', query: prompt })}>what else the prompt finds</a>, with those below it in grey.
+      <a href={getHash({ view: 'memory', query: { q: prompt } })}>what else the prompt finds</a>, with those below it in
+      grey.
     </p>
   );
   if (added.length === 0) {
