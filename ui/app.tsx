@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { link, version } from './client.ts';
 import { Icon } from './icons.tsx';
 import { GO, type KeyState, pressKey } from './keys.ts';
-import { Notices, takeBack } from './parts.tsx';
+import { Notices, notice, takeBack } from './parts.tsx';
 import { getHash, parseRoute, type Route, VIEWS, type View } from './route.ts';
 import { Graph } from './views/graph.tsx';
 import { Health } from './views/health.tsx';
@@ -36,6 +36,8 @@ const PAGES: Record<View, FunctionComponent<Pick<Route, 'id' | 'query'>>> = {
 const route = signal(parseRoute(location.hash));
 addEventListener('hashchange', () => {
   route.value = parseRoute(location.hash);
+  // What was said of the last view; a way back stays.
+  if (notice.value?.undo === undefined) notice.value = null;
 });
 
 export function App() {

@@ -192,6 +192,12 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await page.getByRole('button', { name: 'Forget' }).click();
     await page.getByRole('button', { name: 'Remove now' }).click();
     await page.getByText('Removed for good.').waitFor();
+    await page.getByRole('link', { name: 'Savings' }).click();
+    await page.getByText('Removed for good.').waitFor({ state: 'detached' });
+    const getRight = (selector: string) =>
+      page.evaluate(`document.querySelector('${selector}').getBoundingClientRect().right`);
+    await page.locator('.chart .u-wrap').waitFor();
+    expect(await getRight('.chart .u-wrap')).toBeLessThanOrEqual(Number(await getRight('.chart')));
     await expect(rig.engine.call('nodes/show', { id: node.node_id, depth: 0 })).rejects.toMatchObject({
       code: 'not_found',
     });
@@ -253,6 +259,21 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await card('done', 'Renew the Northbound key').waitFor();
     const statuses = async () => (await rig.engine.call('tasks/list', { all: true })).tasks.map(({ status }) => status);
     await expect.poll(async () => (await statuses()).sort()).toEqual(['blocked', 'done', 'done']);
+  });
+
+  it('shows a fact as a whole, however long it is', async () => {
+    const page = await rig.open('#/now');
+    const fact = {
+      ...{ id: 'fact_1', concept: 'Person.Preference', value: 'never force push '.repeat(20), project: '' },
+      ...{ origin: 'user', valid_to: null, salience: 0.5 },
+    };
+    await page.route('**/v1/facts/list', (route) =>
+      route.fulfill({ json: { result: { facts: [fact], problems: [] } } }),
+    );
+    await page.goto(`${rig.url}#/library/facts`);
+    const value = page.locator('.fact b');
+    await value.waitFor();
+    expect(await value.evaluate((element) => element.scrollWidth <= element.clientWidth)).toBe(true);
   });
 
   it('says since when a task is due', async () => {
