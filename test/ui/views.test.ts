@@ -91,8 +91,17 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await page.waitForURL(/kind=document/);
     await page.reload();
     await isShown('100% "zone" #1 &', 'document');
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route('**/v1/ui/search', (route) => held.then(() => route.continue()));
     await page.getByRole('button', { name: 'Clear search and filters' }).click();
     await query.and(page.locator(':focus')).waitFor();
+    await isShown('', '');
+    expect(await page.getByText('No memories yet').count()).toBe(0);
+    release();
+    await page.getByText(/^\d+ memories$/).waitFor();
     await query.fill('barcodes');
     await page.waitForURL(/#\/memory\?q=barcodes$/);
     await page.locator('.list-row').first().click();

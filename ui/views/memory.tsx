@@ -143,10 +143,9 @@ function FilterFields({ projects }: { projects: readonly string[] }) {
   );
 }
 
-function Hits({ data: { hits, total }, chosen }: { data: UiSearch; chosen: string }) {
-  const { q: query } = search.value;
-  const isFiltered = Object.values(search.value).some((value) => value !== '');
-  if (hits.length === 0 && !isFiltered) {
+function Hits({ data: { hits, total, projects }, chosen }: { data: UiSearch; chosen: string }) {
+  // These may answer an earlier question: only what they say themselves is true of them.
+  if (projects.length === 0) {
     return (
       <Empty title="No memories yet">
         They are made while you work. Start a session with <code>comet-cc run claude</code>, or read what Claude Code
@@ -169,7 +168,7 @@ function Hits({ data: { hits, total }, chosen }: { data: UiSearch; chosen: strin
       </Empty>
     );
   }
-  const isCut = query.trim() !== '' && (total > hits.length || hits.length === MOST_RANKED);
+  const isCut = hits.some(({ why }) => why !== '') && (total > hits.length || hits.length === MOST_RANKED);
   const far = hits.filter(({ isFar }) => isFar === true).length;
   return (
     <>
@@ -180,7 +179,7 @@ function Hits({ data: { hits, total }, chosen }: { data: UiSearch; chosen: strin
           {far > 0 && `; ${far === hits.length ? 'all' : far} in grey fit too little for recall`}
         </span>
         {isCut && hits.length < MOST_RANKED && (
-          <button type="button" class="plain" onClick={() => (whole.value = query)}>
+          <button type="button" class="plain" onClick={() => (whole.value = search.value.q)}>
             Show more
           </button>
         )}
