@@ -16,6 +16,9 @@ const KEEP_FIRST_FOCUS = `new MutationObserver((_, self) => {
   self.disconnect();
 }).observe(document.body, { childList: true, subtree: true })`;
 
+const MARKED_ROWS = `[...document.querySelectorAll('.list-row')].filter(
+  (row) => getComputedStyle(row).backgroundColor !== 'rgba(0, 0, 0, 0)').length`;
+
 describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
   let rig: DashboardRig;
   let hostileId: string;
@@ -133,8 +136,11 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
       .getByRole('option', { selected: true })
       .filter({ hasText: /quiet zone/ })
       .waitFor();
+    await page.keyboard.press('ArrowDown');
     const edit = page.getByRole('button', { name: 'Edit' });
     await edit.press('Enter');
+    // Where the keyboard was in the list is not marked as if it was open.
+    expect(await page.evaluate(MARKED_ROWS)).toBe(1);
     await page.getByLabel('title').and(page.locator(':focus')).waitFor();
     await page.getByRole('button', { name: 'Cancel' }).press('Enter');
     await edit.and(page.locator(':focus')).waitFor();
