@@ -26,6 +26,9 @@ export function attributedOrigin(text: string, sources: readonly string[], turns
 
 /** So many clauses hold a sentence of a summary. */
 const CLAUSES = 4;
+/** No model's text is longer, and so much of what was said is compared. */
+const MOST_CHARS = 4_000;
+const SAID_CHARS = 20_000;
 const CLAUSE_END = /[;:,()[\]—–…\n]+\s*|\s-\s/;
 /** Of a claim of a brief. */
 const KIND = /^(?:Goal|Stands|Decided|Open|Next): /;
@@ -44,6 +47,7 @@ interface Clause {
  * affirms, nor the reverse.
  */
 function isSpoken(text: string, named: readonly TurnText[], turns: readonly TurnText[]): boolean {
+  if (text.length > MOST_CHARS) return false;
   const clauses = named.flatMap(spokenClauses);
   const days = new Set(named.map(({ atMs }) => new Date(atMs).toISOString().slice(0, 10)));
   const timeless = text.replace(DATE, (date) => (days.has(date.replace(/[()]/g, '')) ? '' : date));
@@ -82,7 +86,7 @@ const spokenClauses = memoize(({ user, userOrigin, parts }: TurnText): readonly 
     kind === 'assistant' ? passages.filter((own) => isCleanOrigin(own.origin)) : [],
   );
   return [...(userOrigin === undefined ? [user] : []), ...answers.map(({ text }) => text)]
-    .flatMap((text) => split(text).flatMap((sentence) => sentence.split(CLAUSE_END)))
+    .flatMap((text) => split(text.slice(0, SAID_CHARS)).flatMap((sentence) => sentence.split(CLAUSE_END)))
     .map((clause) => ({ tokens: new Set(uniqueTokens(clause)), denies: NEGATIVE.test(clause) }))
     .filter(({ tokens }) => tokens.size > 0);
 });

@@ -176,7 +176,12 @@ export const READERS: Readonly<Record<string, Read>> = {
     const summary = summarizeByRules({ project: 'p', turns, knownTags: [], brief: '' } as never);
     return [summary, detailByRules({ turns, summary: text })];
   },
-  attribution: (text) => attributedOrigin(text, [], [turnText(text)]),
+  attribution: (text) => {
+    const turn: TurnText = { ...turnText(text), origin: 'tool' };
+    return [text, text.slice(0, 2_000), 'The port is 5433.'].map((each) =>
+      attributedOrigin(each, [turn.turnId], [turn]),
+    );
+  },
   supersession: (text) => {
     const ending = getEnding('We use 5433 as port instead of 5432.');
     return [
