@@ -81,6 +81,8 @@ const QUIET = {
   CLAUDE_CODE_SKIP_PROMPT_HISTORY: '1',
   // No other call has the same prompt, and writing it to the cache costs a quarter of its price.
   DISABLE_PROMPT_CACHING: '1',
+  // One for a login to renew; more hide its end, or an overload, behind our timeout.
+  CLAUDE_CODE_MAX_RETRIES: '1',
   DISABLE_AUTOUPDATER: '1',
   DISABLE_TELEMETRY: '1',
   DISABLE_ERROR_REPORTING: '1',
@@ -149,7 +151,7 @@ function readClaudeOutput(stdout: string, stderr: string): Attempt {
     return { kind: 'answer', value, ...used };
   }
   const status = result.api_error_status ?? '';
-  const messages = [result.result, result.errors, status, stderr].map(getText).filter(Boolean).join(' · ');
+  const messages = [result.result, result.errors, status, stderr].flat().map(getText).filter(Boolean).join(' · ');
   const detail = messages === '' || !result.is_error ? `no structured answer (${result.subtype})` : messages;
   return failedAttempt(result.is_error ? getFailure(detail) : 'failed', detail, used);
 }

@@ -47,7 +47,6 @@ async function modelOver(standin: Standin) {
     HOME: home,
     ANTHROPIC_API_KEY: 'dummy-key',
     ANTHROPIC_BASE_URL: standin.origin,
-    CLAUDE_CODE_MAX_RETRIES: '0',
   };
   return createClaudeCli({
     bin,
