@@ -17,6 +17,7 @@ import {
 } from './ingest/imported-turn.ts';
 import { redactTurn, slimTurn } from './ingest/redact-turn.ts';
 import { knownOrigins, readTurn, readTurnPart } from './ingest/turn-trust.ts';
+import { listTurnsBefore } from './library.ts';
 import { isDraft, type MemoryNode } from './model/node.ts';
 import type { JournalTurn, TurnText } from './model/turn.ts';
 import { TOOL_CHARS } from './models/prompts/summary.ts';
@@ -83,12 +84,13 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
 
   const isCovered = (turnId: string): boolean => turnRegistry.aliases(turnId).some(store.isSettled);
 
-  /** Turns that a session captured, by content hash; imported ones excluded. */
+  /** Turns that a session captured, or the one it was forked from, by content hash; imported ones excluded. */
   async function captured(sessionId: string): Promise<Map<string, string[]>> {
     const sayings = new Map<string, string[]>();
     if (turnRegistry.session(sessionId) === undefined) return sayings;
     await pipeline.hydrate(sessionId);
-    for (const { imported, ...turn } of await turnReader.turns(sessionId)) {
+    const own = await turnReader.turns(sessionId);
+    for (const { imported, ...turn } of [...(await listTurnsBefore(own[0], parts)), ...own]) {
       if (imported !== undefined) continue;
       for (const contentHash of turnContentHashes(sessionId, readTurn(turn)))
         sayings.set(contentHash, [...(sayings.get(contentHash) ?? []), turn.turnId]);

@@ -306,7 +306,7 @@ function getContent(content: string): unknown {
  * The turns that a session shares with the one it was forked from, oldest first: they are kept once, in the session
  * that had them first. If a turn is not kept, the list continues with the turn before it in the same session.
  */
-async function listTurnsBefore(
+export async function listTurnsBefore(
   first: Pick<JoinedTurn, 'before'> | undefined,
   { turnRegistry, turnReader }: MemoryParts,
 ): Promise<JoinedTurn[]> {

@@ -122,6 +122,18 @@ describe('an import of past transcripts', () => {
     expect(await take(claude, claudeDir)).toMatchObject({ added: 1, known: 10 });
   });
 
+  test('adds nothing that the captured parent of a fork has, though the parent changed later than the fork', async () => {
+    const claudeDir = await tempDir();
+    const { memory, claude } = await start(await tempDir());
+    const [first, second, third] = said as [Said, Said, Said];
+    const sent = [first, second].map(({ prompt, answer }) => talk(prompt, answer, { sessionId: 'live' }));
+    const own = { ...talk(third.prompt, third.answer, { sessionId: 'fork' }), before: sent[1]?.turnId ?? '' };
+    memory.capture.captureTurns([{ ...sent[0], before: '' }, { ...sent[1], before: sent[0]?.turnId }, own] as never);
+    await memory.maintenance.flush(60_000);
+    writeTranscript(claudeDir, { sessionId: 'fork', cwd, turns: [first, second, third] });
+    expect(await take(claude, claudeDir)).toMatchObject({ turns: 3, added: 0, known: 3 });
+  });
+
   test('counts once what a fork repeats: after a compaction, of a part of a turn, in a later run, and after removal', async () => {
     const claudeDir = await tempDir();
     const original = transcriptLines(one);
