@@ -173,12 +173,8 @@ function getFailure(message: string): FailureKind {
 function findResult(stdout: string): Result | null {
   const whole = parsed(stdout.trim());
   const candidates = whole === undefined ? stdout.trim().split('\n').map(parsed) : [whole];
-  return (
-    candidates
-      .flat()
-      .flatMap((value) => Result.safeParse(value).data ?? [])
-      .at(-1) ?? null
-  );
+  const results = candidates.flat().flatMap((value) => Result.safeParse(value).data ?? []);
+  return results.at(-1) ?? null;
 }
 
 function parsed(value: unknown): unknown {

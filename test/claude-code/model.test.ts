@@ -156,14 +156,11 @@ describe.skipIf(!isThere(bin))('the real client as sensor and compacter', () => 
     expect(standin.refused).toEqual([]);
   });
 
-  test('is recognised when its quota is spent', async () => {
-    const error = {
-      kind: 'error',
-      status: 429,
-      type: 'rate_limit_error',
-      message: 'This request would exceed the limit',
-    };
-    const standin = await createStandin({ brain: () => error as never });
+  test.each([
+    ['its quota is spent', 429, 'rate_limit_error', 'This request would exceed the limit'],
+    ['the API is overloaded', 529, 'overloaded_error', 'Overloaded'],
+  ])('is recognised when %s', async (_, status, type, message) => {
+    const standin = await createStandin({ brain: () => ({ kind: 'error', status, type, message }) as never });
     const model = await modelOver(standin);
     await expect(model.detectTopicShift({ buffer: [], turn }, calm)).rejects.toMatchObject({ code: 'model_failed' });
     expect(model.health().lastFailure).toBe('rate_limited');

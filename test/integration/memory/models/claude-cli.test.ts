@@ -57,6 +57,7 @@ describe('a call of claude -p', () => {
     expect(call?.prompt).toContain('secret-word-in-prompt');
     expect(call?.env['MAX_THINKING_TOKENS']).toBe('0');
     expect(call?.env['CLAUDE_CODE_DISABLE_ATTACHMENTS']).toBe('1');
+    expect(call?.env['CLAUDE_CODE_MAX_RETRIES']).toBe('1');
     expect(call?.cwd).toContain('neutral');
   });
 
@@ -158,6 +159,12 @@ describe('a call of claude -p', () => {
     });
     await expect(model.detectTopicShift(sensing, calm)).rejects.toThrow(/key \[REDACTED\] refused/);
     expect(model.health().lastError).toBe('failed: key [REDACTED] refused');
+  });
+
+  test('that ends with a list of errors gives them as text', async () => {
+    const output = '{ subtype: "error_during_execution", is_error: true, errors: ["no disk", "no net"] }';
+    const model = stub(`print(result(${output}));`).model();
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toThrow(/failed: no disk · no net/);
   });
 
   test('that floods stdout is ended', async () => {
