@@ -3,7 +3,7 @@ import { clip, oneLine } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Ontology } from '../facts/ontology.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
-import { type Claim, getAuthor, type MemoryNode, nodeId, type StoredBrief } from '../model/node.ts';
+import { type Claim, type Decision, getAuthor, type MemoryNode, nodeId, type StoredBrief } from '../model/node.ts';
 import { taskId } from '../model/task.ts';
 import { type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { LanguageModel, ProposedNode, SummaryInput, SummaryResult } from '../models/model.ts';
@@ -185,46 +185,46 @@ function ownNodes({ nodes }: SummaryResult, batch: Batch): ProposedNode[] {
 
 /** A quotation of fewer words says nothing without what it answers. */
 const QUOTED_WORDS = 3;
+/** Share of words by which what the rules read is what a model says in words that the turn lacks. */
+const SAME_ITEM = 0.5;
+
+/** The turn of an item with the one before, and what the rules read in it. */
+function findRead({ turns, before }: Batch, turnId: string) {
+  const at = turns.findIndex((turn) => turn.turnId === turnId);
+  const [turn, last] = [turns[at], turns[at - 1] ?? before];
+  if (turn === undefined) return null;
+  return { turn, around: last === undefined ? [turn] : [last, turn], state: readTurnState(turn, last) };
+}
 
 /**
  * Where a model does not quote what the user decided, or only a short reply: what the rules read in that turn. Where they
  * read nothing, it is the user's if it begins with all that the user typed, and the rest was said in that turn or before.
  */
-function quoted({ turns, before }: Batch) {
-  const used = new Set<string>();
+function quoted(batch: Batch) {
+  const used = new Set<Decision>();
   return (decision: ProposedDecision): ProposedDecision => {
-    const at = turns.findIndex(({ turnId }) => turnId === decision.turn);
-    const turn = turns[at];
-    if (decision.by !== 'user' || turn === undefined) return decision;
-    const isQuoted = attributedOrigin(decision.text, [decision.turn], turns) === 'user';
-    if (isQuoted && uniqueTokens(decision.text).length >= QUOTED_WORDS) return decision;
-    const last = turns[at - 1] ?? before;
-    const { decisions } = readTurnState(turn, last);
-    const read = decisions.find(({ by, text }) => by === 'user' && !used.has(`${decision.turn} ${text}`));
-    if (read === undefined) {
-      const around = last === undefined ? [turn] : [last, turn];
-      const origin = attributedOrigin(
-        decision.text,
-        around.map(({ turnId }) => turnId),
-        around,
-      );
-      const isReply = turn.userOrigin === undefined && turn.user !== '' && decision.text.startsWith(turn.user);
-      return isReply && isCleanOrigin(origin) ? { ...decision, origin } : decision;
+    const { text, by, turn, bucket } = decision;
+    const isQuoted = attributedOrigin(text, [turn], batch.turns) === 'user';
+    const found =
+      by === 'assistant' || (isQuoted && uniqueTokens(text).length >= QUOTED_WORDS) ? null : findRead(batch, turn);
+    if (found === null) return decision;
+    const read = found.state.decisions.find((each) => each.by === 'user' && !used.has(each));
+    if (read !== undefined) {
+      used.add(read);
+      return { ...read, bucket };
     }
-    used.add(`${decision.turn} ${read.text}`);
-    return { ...read, bucket: decision.bucket };
+    const { user, userOrigin } = found.turn;
+    const ids = found.around.map(({ turnId }) => turnId);
+    const origin = attributedOrigin(text, ids, found.around);
+    const isReply = userOrigin === undefined && user !== '' && text.startsWith(user);
+    return isReply && isCleanOrigin(origin) ? { ...decision, origin } : decision;
   };
 }
 
-/** Share of words by which what the rules read is what a model says in words that the turn lacks. */
-const SAME_ITEM = 0.5;
-
-function inWordsOf({ turns, before }: Batch) {
+function inWordsOf(batch: Batch) {
   return (item: ProposedOpen): ProposedOpen => {
-    const at = turns.findIndex(({ turnId }) => turnId === item.turn);
-    const turn = turns[at];
-    if (turn === undefined || isCleanOrigin(attributedOrigin(item.text, [item.turn], turns))) return item;
-    const { open } = readTurnState(turn, turns[at - 1] ?? before);
+    if (isCleanOrigin(attributedOrigin(item.text, [item.turn], batch.turns))) return item;
+    const open = findRead(batch, item.turn)?.state.open ?? [];
     const read = open.find(({ text }) => sharedWords(text, item.text) >= SAME_ITEM);
     return read === undefined ? item : { ...read, bucket: item.bucket };
   };
