@@ -43,7 +43,9 @@ export function loadLeaf(dir: string, nowMs: number): LeafState {
   }
   try {
     const [cert, key] = [readFileSync(certFile, 'utf8'), readFileSync(keyFile, 'utf8')];
-    const { notBeforeMs, notAfterMs, isPair } = parsePair(cert, key);
+    // Cached because each connection asks for the same pair, and parsing takes 2 ms.
+    if (lastPair?.cert !== cert || lastPair.key !== key) lastPair = readPair(cert, key);
+    const { notBeforeMs, notAfterMs, isPair } = lastPair;
     const refused = (reason: LeafProblem): LeafState => ({ kind: 'refused', reason, file: certFile });
     if (nowMs >= notAfterMs) return refused('expired');
     if (nowMs < notBeforeMs) return refused('not_yet_valid');
@@ -60,12 +62,6 @@ const readPair = (cert: string, key: string) => {
   return { cert, key, isPair, notBeforeMs: Date.parse(parsed.validFrom), notAfterMs: Date.parse(parsed.validTo) };
 };
 let lastPair: ReturnType<typeof readPair> | null = null;
-
-/** Cached because each connection asks for the same pair, and parsing takes 2 ms. */
-function parsePair(cert: string, key: string): ReturnType<typeof readPair> {
-  if (lastPair?.cert !== cert || lastPair.key !== key) lastPair = readPair(cert, key);
-  return lastPair;
-}
 
 /** Identifies the certificates in `certsDir`; null when there are none. */
 export function getGeneration(certsDir: string): number | null {

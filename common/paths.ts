@@ -16,10 +16,11 @@ export interface Platform {
   /** Address of a listener that only this user can reach: a socket in `dir`, or a pipe named after it. */
   localAddress(dir: string, name: string): string;
   /** How to end the leader of a process group together with its children. */
-  endTree(pid: number, signal: 'SIGTERM' | 'SIGKILL'): TreeEnd;
+  endTree(
+    pid: number,
+    signal: 'SIGTERM' | 'SIGKILL',
+  ): { readonly kill: number } | { readonly run: readonly [file: string, ...args: string[]] };
 }
-
-type TreeEnd = { readonly kill: number } | { readonly run: readonly [file: string, ...args: string[]] };
 
 const POSIX: Platform = {
   hasModes: true,
@@ -38,7 +39,8 @@ const WINDOWS: Platform = {
   syncsDirs: false,
   handsOver: false,
   longestAddress: null,
-  localAddress: (dir, name) => `${PIPES}comet-cc-${digest(dir)}-${name}`,
+  // Windows compares names without case.
+  localAddress: (dir, name) => `${PIPES}comet-cc-${sha256(path.win32.resolve(dir).toLowerCase(), 24)}-${name}`,
   endTree: (pid) => ({ run: ['taskkill', '/pid', String(pid), '/T', '/F'] }),
 };
 
@@ -51,11 +53,6 @@ export const PLATFORM = getPlatform(process.platform);
 /** A pipe is not a file: there is nothing to inspect, restrict or remove. */
 export function isPipe(address: string): boolean {
   return address.startsWith(PIPES);
-}
-
-/** Windows compares names without case. */
-function digest(dir: string): string {
-  return sha256(path.win32.resolve(dir).toLowerCase(), 24);
 }
 
 /** `COMET_CC_HOME`, with `~` where no shell replaced it, else `~/.comet-cc`; absolute. */
@@ -135,8 +132,9 @@ export function homeEntries(paths: HomePaths): string[] {
 
 const PACKAGE = findPackage(import.meta.dirname);
 
-const MANIFEST = readFileSync(path.join(PACKAGE, 'package.json'), 'utf8');
-export const { version: VERSION } = JSON.parse(MANIFEST) as { version: string };
+export const { version: VERSION } = JSON.parse(readFileSync(path.join(PACKAGE, 'package.json'), 'utf8')) as {
+  version: string;
+};
 
 /** A file of the build, also where sources run. */
 export function builtFile(...names: readonly string[]): string {

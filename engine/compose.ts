@@ -90,11 +90,6 @@ export interface EngineOptions {
   readonly onLost: () => void;
 }
 
-const getSavings = (ledger: CostLedger) => (fromMs: number, toMs: number) => sumSaved(ledger, fromMs, toMs);
-
-/** The services learn that the store is open a few turns of the queue after `opening` settles. */
-const settled = (opening: Promise<unknown>): Promise<void> => opening.catch(() => undefined).then(() => nextTick());
-
 /** The one composition root. Everything that is opened here is closed by `close`, in the opposite order. */
 export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptions) {
   const { config, home } = loadConfig(env);
@@ -118,7 +113,8 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
     const claudeEnvironment = await getClaudeEnvironment(env, paths);
     const own = { redactor, sealedOrigin: seals.getOrigin, usage: getUsage(budget, ledger), claudeEnvironment };
     const share = shareOptions(env, paths, policy);
-    const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings: getSavings(ledger), share };
+    const savings = (fromMs: number, toMs: number) => sumSaved(ledger, fromMs, toMs);
+    const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings, share };
     return openMemory({ env, config, paths, budget, log, ...own, ...hooks });
   });
   const guarded = guardMemory(deferredMemory(opening, config.llm), policy, () => removals.hidden());
@@ -139,7 +135,8 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
     ...{ quota: budget, secret, log, clock: systemClock },
   });
   activity = proxy.activity;
-  const opened = (): Promise<unknown> => settled(opening);
+  // The services learn that the store is open a few turns of the queue after `opening` settles.
+  const opened = (): Promise<unknown> => opening.catch(() => undefined).then(() => nextTick());
   const linked = createLinkedBlock({ ...memory, paths, log });
   const ui = getUi(config, paths, () => services, log);
   const removals = getRemovals({ memory, receipts, linked, opened }, paths.uiRemovalsFile, log);
@@ -261,11 +258,11 @@ function getUi(config: Config, paths: HomePaths, services: () => EngineServices,
   return createUi({ config: config.ui, paths, services, log, now: systemClock.now, folders });
 }
 
-interface RemovalParts extends Pick<EngineServices, 'memory' | 'receipts' | 'opened'> {
-  readonly linked: LinkedBlock;
-}
-
-function getRemovals(parts: RemovalParts, file: string, log: Log) {
+function getRemovals(
+  parts: Pick<EngineServices, 'memory' | 'receipts' | 'opened'> & { linked: LinkedBlock },
+  file: string,
+  log: Log,
+) {
   const removals = createRemovals({
     file,
     async remove(ids) {

@@ -15,8 +15,6 @@ import { markedBlock } from './marked-block.ts';
 const OWNER_ONLY = 0o600;
 const lockRecord = createMutex();
 
-type EditPlan = Awaited<ReturnType<typeof planEdit>>;
-
 /** What `applyEdit` would write; changes nothing. `file` is where the bytes are. @throws CometError `config_invalid` */
 export async function planEdit(name: EditName, file: string, values: Values) {
   const target = await resolveFile(file);
@@ -32,7 +30,10 @@ export async function planEdit(name: EditName, file: string, values: Values) {
  *
  * @throws CometError `config_invalid` when the file changed since it was planned
  */
-export async function applyEdit(paths: HomePaths, { name, file, before, after, values }: EditPlan) {
+export async function applyEdit(
+  paths: HomePaths,
+  { name, file, before, after, values }: Awaited<ReturnType<typeof planEdit>>,
+) {
   if (after === before) return { changed: false, backup: null };
   if ((await readFileIfPresent(file)) !== before) {
     throw new CometError('config_invalid', `${file} changed in the meantime; it was left unchanged, try again`);

@@ -50,6 +50,7 @@ const REASONS: readonly (readonly [string, string])[] = [
 
 export function explained(receipt: NamedReceipt, nowMs: number): string[] {
   const { received, sent, economics } = receipt;
+  const reason = REASONS.find(([start]) => economics.decision.startsWith(start))?.[1] ?? oneLine(economics.decision);
   const prompt =
     receipt.prompt === '' ? (KINDS[receipt.class] ?? 'a request') : `"${clip(receipt.prompt, PROMPT_CHARS)}"`;
   return [
@@ -74,7 +75,7 @@ export function explained(receipt: NamedReceipt, nowMs: number): string[] {
         .map(({ nodeId, score, lanes }) => `  found     ${shortId(nodeId)} ${score.toFixed(3)}: ${lanesText(lanes)}`),
     ]),
     ...sliceLines(receipt),
-    `why       ${getReason(economics.decision)}`,
+    `why       ${reason}`,
     ...answerLines(receipt),
     `tokens    ${billedLine(economics)}`,
     ...economicsLines(economics),
@@ -126,10 +127,6 @@ export function headline({ dropped, added, economics, edits }: NamedReceipt): st
   ];
   const percent = percentSaved(economics.received_tokens, economics.sent_tokens);
   return `This prompt: ${parts.join(', ')}; ${percent < 0 ? `memory added ${-percent} %` : `saved ${percent} %`}`;
-}
-
-function getReason(decision: string): string {
-  return REASONS.find(([start]) => decision.startsWith(start))?.[1] ?? oneLine(decision);
 }
 
 function answerLines({ status, refusal }: NamedReceipt): string[] {

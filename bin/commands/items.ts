@@ -64,16 +64,13 @@ function registerItems(command: ReturnType<typeof addCommand>, context: Context,
       const said = text.join(' ').trim();
       if (said === '') throw new CometError('usage', `${command.name()} add expects a sentence`);
       const projectDir = resolveDirectory(flags.project ?? '.');
+      // Claude Code names itself to the commands that Claude runs; a program that somebody else started has no terminal.
+      const isTyped = !context.env['CLAUDECODE'] && process.stdin.isTTY === true;
       const item = await readingEngine(context).call('items/add', {
-        ...{ kind: words.kind, text: said, projectDir, typed: isTyped(context.env) },
+        ...{ kind: words.kind, text: said, projectDir, typed: isTyped },
       });
       term.print(flags, item, () => [`noted ${item.id}  ${oneLine(item.text)}`]);
     });
-}
-
-/** Claude Code names itself to the commands that Claude runs; a program that somebody else started has no terminal. */
-function isTyped(env: NodeJS.ProcessEnv): boolean {
-  return !env['CLAUDECODE'] && process.stdin.isTTY === true;
 }
 
 interface Closing {

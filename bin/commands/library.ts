@@ -92,7 +92,8 @@ function registerOpen(library: Command, context: Context): void {
   addCommand(library, 'open', "open the folder with the desktop's own program", 'comet-cc library open').jsonAction(
     'document',
     async (flags: Flags) => {
-      const dir = await libraryDir(context);
+      const { libraryPaths } = await import('../../memory/index.ts');
+      const dir = libraryPaths((await context.config()).library.dir, context.paths).root;
       if (!existsSync(dir))
         throw new CometError('not_found', `${dir} is not there yet; comet-cc library build writes it`);
       const opened = await openOnDesktop(dir, context.env);
@@ -100,11 +101,6 @@ function registerOpen(library: Command, context: Context): void {
       if (!(opened || flags.json)) context.term.say('nothing here opens folders; this is where it is');
     },
   );
-}
-
-async function libraryDir({ config, paths }: Context): Promise<string> {
-  const { libraryPaths } = await import('../../memory/index.ts');
-  return libraryPaths((await config()).library.dir, paths).root;
 }
 
 function registerLink(library: Command, context: Context): void {

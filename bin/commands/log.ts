@@ -90,7 +90,11 @@ export function createTail(file: string) {
       try {
         for (const [at, { handle, inode, size }] of generations.entries()) {
           const before = inodes?.get(inode) ?? 0;
-          if (at >= first) rest += await getText(handle, size < before ? 0 : before, size);
+          const from = size < before ? 0 : before;
+          if (at >= first) {
+            const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - from), 0, size - from, from);
+            rest += buffer.toString('utf8', 0, bytesRead);
+          }
           now.set(inode, size);
         }
       } finally {
@@ -116,9 +120,4 @@ async function openAll(file: string): Promise<OpenLog[]> {
     else logs.unshift({ handle, inode: ino, size });
   }
   return logs;
-}
-
-async function getText(handle: FileHandle, from: number, to: number): Promise<string> {
-  const { buffer, bytesRead } = await handle.read(Buffer.alloc(to - from), 0, to - from, from);
-  return buffer.toString('utf8', 0, bytesRead);
 }

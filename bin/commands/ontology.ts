@@ -21,7 +21,6 @@ import { confirmed } from '../terminal/term.ts';
 type Flags = CommandFlags<never, 'project'>;
 
 const PROJECT_FILE = path.join('.comet-cc', 'ontology.json');
-const PROJECT = ['--project <dir>', 'with the concepts of this project', '.'] as const;
 
 export function registerOntology(program: Command, context: Context): void {
   const examples = 'comet-cc ontology show\ncomet-cc ontology init\ncomet-cc ontology check';
@@ -35,7 +34,7 @@ export function registerOntology(program: Command, context: Context): void {
 
 function registerShow(ontology: Command, context: Context): void {
   addCommand(ontology, 'show', 'the concepts that hold here', 'comet-cc ontology show --json')
-    .option(...PROJECT)
+    .option('--project <dir>', 'with the concepts of this project', '.')
     .option('--json', 'print the ontology as one JSON document')
     .action(async (flags: Flags) => {
       const { openOntologies } = await import('../../memory/index.ts');

@@ -207,7 +207,10 @@ export function internalLines(status: FullStatus, paint: Paint, nowMs: number): 
       'price',
       `$${Math.abs(price).toFixed(2)} ${price < 0 ? 'more' : 'less'} at API prices this week, memory's own calls included`,
     ],
-    ['queues', queuesLine(queue)],
+    [
+      'queues',
+      `${formatCount(queue.sensor, 'topic check')}, ${formatCount(queue.compacter, 'summary', 'summaries')}, ${formatCount(queue.indexer, 'index write')} waiting`,
+    ],
     ['model', `${own}${sensor.turns === 0 ? '' : modelShare}`],
   ];
   const shell = status.environment.join(', ');
@@ -218,10 +221,6 @@ export function internalLines(status: FullStatus, paint: Paint, nowMs: number): 
       `trimming is off in session ${title ? `"${oneLine(title)}"` : oneLine(session_id)}: ${oneLine(because)}`,
   );
   return [...rowLines(rows, paint), ...off];
-}
-
-function queuesLine({ sensor, compacter, indexer }: FullStatus['queue']): string {
-  return `${formatCount(sensor, 'topic check')}, ${formatCount(compacter, 'summary', 'summaries')}, ${formatCount(indexer, 'index write')} waiting`;
 }
 
 function dreamLine({ at, merged, groups, pruned, left, running }: NonNullable<FullStatus['dream']>, nowMs: number) {

@@ -8,7 +8,7 @@ import {
   newestPrompt,
   roundOf,
 } from '../../test/mock-anthropic/index.ts';
-import { isQuestion, type Question, type StoryRound, type StorySession, type StoryTurn } from './story.ts';
+import { isQuestion, type Question, type StoryRound, type StorySession } from './story.ts';
 
 export type Channel = 'recalled' | 'preamble' | 'system block' | 'conversation';
 
@@ -38,7 +38,8 @@ export function storyBrain(
       return textAnswer(line === null ? UNKNOWN : quoted(line.line, turn));
     }
     const round = turn.rounds[roundOf(body)];
-    return { kind: 'message', blocks: round === undefined ? closing(turn) : calling(round) };
+    const closing: AnswerBlock[] = [...thought(turn.thinking), { type: 'text', text: turn.answer ?? UNKNOWN }];
+    return { kind: 'message', blocks: round === undefined ? closing : calling(round) };
   };
 }
 
@@ -110,10 +111,6 @@ function calling({ thinking, text, tools }: StoryRound): AnswerBlock[] {
     ...(text === undefined ? [] : [{ type: 'text' as const, text }]),
     ...tools.map(({ name, input }) => ({ type: 'tool_use' as const, name, input })),
   ];
-}
-
-function closing({ thinking, answer }: StoryTurn): AnswerBlock[] {
-  return [...thought(thinking), { type: 'text', text: answer ?? UNKNOWN }];
 }
 
 function thought(thinking: string | undefined): AnswerBlock[] {

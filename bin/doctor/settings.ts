@@ -11,8 +11,6 @@ import { bad, type Check, good } from './index.ts';
 const CORRECT = 'correct the file; Claude Code reads plain JSON';
 const DECISIVE = ['HTTPS_PROXY', 'https_proxy', 'NODE_EXTRA_CA_CERTS'] as const;
 
-type Variables = Readonly<Record<string, unknown>>;
-
 /**
  * Whether Claude Code's settings still hold what `install-ca --settings` wrote, and no editor sets something else.
  *
@@ -69,7 +67,7 @@ async function editorCheck(env: NodeJS.ProcessEnv, wanted: Readonly<Record<strin
   return good('settings', 'neither Claude Code nor an editor has proxy settings of its own');
 }
 
-function clashes(set: Variables, wanted: Readonly<Record<string, string>> | null): string[] {
+function clashes(set: Readonly<Record<string, unknown>>, wanted: Readonly<Record<string, string>> | null): string[] {
   return DECISIVE.filter(
     (name) => set[name] !== undefined && set[name] !== (wanted?.[name] ?? wanted?.['HTTPS_PROXY']),
   );

@@ -84,7 +84,9 @@ export function createClaudeImport(deps: ClaudeImportDeps) {
     const problems: Problem[] = [];
     const directories = new Set<string>(input.projectDir === undefined ? [] : [input.projectDir]);
     const unchanged = files.filter(({ version }) => finished.has(version)).length;
-    const hasBudget = budgetCheck(tokensToday, input.budgetTokens ?? BUDGET_TOKENS);
+    const before = tokensToday();
+    const hasBudget = (tokens: number): boolean =>
+      tokensToday() - before + tokens <= (input.budgetTokens ?? BUDGET_TOKENS);
     const owners = createLineOwners(ids);
     const state: ImportRun = { input, seen: new Set(), owners, hasBudget, counts, skipped, directories };
     for (const one of files) {
@@ -93,8 +95,8 @@ export function createClaudeImport(deps: ClaudeImportDeps) {
       } catch (error) {
         problems.push({ file: one.file, message: getReason(error) });
       }
-      const { done: before = 0, ...rest } = progress as NonNullable<typeof progress>;
-      progress = { ...rest, done: before + one.bytes, turns: counts.turns };
+      const { done: read = 0, ...rest } = progress as NonNullable<typeof progress>;
+      progress = { ...rest, done: read + one.bytes, turns: counts.turns };
     }
     const documents = await importMemoryFiles([...directories], input, { imports, captures, problems });
     const { modelTokens, modelDone, modelLeft, ...own } = counts;
@@ -110,18 +112,11 @@ export function createClaudeImport(deps: ClaudeImportDeps) {
     const transcript = await readTranscript(one);
     counts.files_read += 1;
     for (const [reason, lines] of Object.entries(transcript.skipped)) skipped[reason as keyof Skipped] += lines;
-    const turns = endedTurns(transcript, now());
+    const turns = endedTurns(transcript.turns, now());
     const isSelected = getSelection(input, turns);
     const budget = input.llm === 'claude' ? { hasBudget } : {};
-    const options = {
-      turns,
-      imported: 'claude',
-      dryRun: input.dryRun,
-      seen,
-      isSelected,
-      isCopy: owners.isCopy,
-    } as const;
-    const report = await imports.importTurns({ ...options, ...budget });
+    const options = { turns, imported: 'claude', dryRun: input.dryRun, seen, isSelected } as const;
+    const report = await imports.importTurns({ ...options, isCopy: owners.isCopy, ...budget });
     const owned = owners.claim(turns.filter(isSelected));
     if (!input.dryRun && owned.length > 0) await done.add(owned);
     for (const [name, value] of Object.entries(report)) counts[name as keyof ImportTurnsReport] += value;
@@ -147,6 +142,7 @@ interface ImportRun {
   readonly input: Input;
   readonly seen: Set<string>;
   readonly owners: ReturnType<typeof createLineOwners>;
+  /** Whether the budget has this many tokens left. */
   readonly hasBudget: (tokens: number) => boolean;
   readonly counts: typeof NO_TURNS & { sessions: number; files_read: number };
   readonly skipped: Record<keyof Skipped, number>;
@@ -154,7 +150,7 @@ interface ImportRun {
 }
 
 /** Without the last turn, and what was typed during it, where it may still run. */
-function endedTurns({ turns }: Transcript, nowMs: number): readonly ImportedTurn[] {
+function endedTurns(turns: readonly ImportedTurn[], nowMs: number): readonly ImportedTurn[] {
   const at = turns.findLastIndex((turn) => turn.queued === undefined);
   const last = turns[at];
   const runs = last !== undefined && !isComplete(last) && nowMs - last.atMs < RUNNING_MS;
@@ -187,12 +183,6 @@ async function importMemoryFiles(
   return documents;
 }
 
-/** Whether the budget has this many tokens left. */
-function budgetCheck(tokensToday: () => number, budgetTokens: number): (tokens: number) => boolean {
-  const before = tokensToday();
-  return (tokens) => tokensToday() - before + tokens <= budgetTokens;
-}
-
 /** A record is the digest of a line's id and that of its session, half of each. */
 const HALF = 32;
 
@@ -208,7 +198,8 @@ function createLineOwners(records: readonly string[]) {
     if (isForeign(first, sessionId)) return true;
     // A compaction may keep the end of a turn only.
     const [start] = messages;
-    return (start?.role === 'assistant' || hasResult(start)) && isForeign(last, sessionId);
+    const hasResult = JSON.stringify(start?.content ?? '').includes('"type":"tool_result"');
+    return (start?.role === 'assistant' || hasResult) && isForeign(last, sessionId);
   };
   return {
     isCopy,
@@ -225,12 +216,6 @@ function createLineOwners(records: readonly string[]) {
         }),
   };
 }
-
-function hasResult(message: ImportedTurn['messages'][number] | undefined): boolean {
-  return JSON.stringify(message?.content ?? '').includes('"type":"tool_result"');
-}
-
-type Transcript = Awaited<ReturnType<typeof readTranscript>>;
 
 /** Claude Code's own memory files: the user's, and those of the project directories. */
 async function claudeMemoryFiles(claudeDir: string, projectDirs: readonly string[]) {

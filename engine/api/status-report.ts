@@ -67,8 +67,9 @@ export async function askProject({ paths }: Pick<Context, 'paths'>, projectDir: 
  */
 export async function statusReport(context: Context, guard: GuardStatus | null) {
   if (guard === null || guard.pass_through) return await stoppedReport(context, guard);
-  const engine = guard.engine.state === 'healthy' ? await engineStatus(context) : null;
-  const silent = engine === null && guard.engine.state === 'healthy';
+  const healthy = guard.engine.state === 'healthy';
+  const call = healthy ? engineClient(context.paths.engineSocket).call('status', {}, { timeoutMs: ENGINE_MS }) : null;
+  const engine: EngineStatus | null = (await call?.catch(() => null)) ?? null;
   // A daemon of another build may lack some fields.
   const idle = idleModel(context.env['COMET_CC_LLM'] ?? '');
   const budget = { ...EMPTY_STATUS.budget, ...engine?.budget };
@@ -82,7 +83,7 @@ export async function statusReport(context: Context, guard: GuardStatus | null) 
     upstream: guard.upstream,
     uptime_ms: guard.uptime_ms,
     ...(Object.fromEntries(FIELDS.map((name) => [name, status[name]])) as Pick<typeof status, (typeof FIELDS)[number]>),
-    problems: silent ? [SILENT, ...status.problems] : status.problems,
+    problems: engine === null && healthy ? [SILENT, ...status.problems] : status.problems,
     tunnels: guard.tunnels,
     /** Set while memory is stopped and sessions still use the port. */
     pass_through: null,
@@ -108,11 +109,6 @@ async function stoppedReport(context: Context, guard: GuardStatus | null) {
     pass_through: guard?.pass_through ?? null,
     other_build: '',
   };
-}
-
-async function engineStatus(context: Context): Promise<EngineStatus | null> {
-  const call = engineClient(context.paths.engineSocket).call('status', {}, { timeoutMs: ENGINE_MS });
-  return await call.catch(() => null);
 }
 
 const proxyAt = (port: number) => ({ url: `http://127.0.0.1:${port}`, port });

@@ -17,7 +17,6 @@ import type {
   ProjectView,
   Public,
   PublicHit,
-  PublicNode,
   SessionView,
   TaskView,
   TopicHit,
@@ -162,7 +161,8 @@ function registerSearchTools(register: Register, engine: EngineClient): void {
     work: async ({ query, tag }, within) => {
       if (query.trim() !== '') {
         const hits = await engine.call('nodes/search', { query, top: tag === '' ? LISTED : TAGGED, within });
-        const carries = ({ node }: PublicHit): boolean => tag === '' || hasTag(node, tag);
+        const carries = ({ node }: PublicHit): boolean =>
+          tag === '' || node.topic_tags.some((each) => each.toLowerCase() === tag.toLowerCase());
         return hitsText(hits.filter(carries).slice(0, LISTED), query);
       }
       if (tag === '') throw new CometError('usage', 'say what to look for in query, or name a tag');
@@ -393,7 +393,10 @@ interface ToolText {
 const ownWords = (text: string): ToolText => ({ text, origin: 'user' });
 
 export function hitsText(hits: readonly PublicHit[], query: string, topics: readonly TopicHit[] = []): ToolText {
-  const pages = topics.map(topicHitTold);
+  const pages = topics.map(({ id, lines, origin }): ToolText => {
+    const texts = lines.map((line) => `  ${neutralLine(line, LONGEST_LINE)}`);
+    return { text: [`- [${oneLine(id)}]`, ...texts].join('\n'), origin };
+  });
   if (hits.length + pages.length === 0)
     return ownWords('Nothing in memory fits. Other words may: retrieve_memory, or search_memory by tag.');
   const far =
@@ -404,9 +407,6 @@ export function hitsText(hits: readonly PublicHit[], query: string, topics: read
   const { text, origin } = withinBudget([...pages, ...hits.map(hitTold)]);
   return { text: `${far}${text}${exact}`, origin };
 }
-
-const hasTag = ({ topic_tags }: PublicNode, tag: string): boolean =>
-  topic_tags.some((each) => each.toLowerCase() === tag.toLowerCase());
 
 /** The tier-1 line, the raw line that matched unless it is part of it, their source, and where to look further. */
 function hitTold({ node, line, raw }: PublicHit): ToolText {
@@ -420,11 +420,6 @@ function hitTold({ node, line, raw }: PublicHit): ToolText {
     ['links', node.links.slice(0, LINKS).join(', ')],
   ].flatMap(([name, text]) => (text === '' ? [] : [`  ${name}: ${oneLine(String(text))}`]));
   return { text: [line.text, ...quotes, source, ...also].join('\n'), origin: line.origin };
-}
-
-function topicHitTold({ id, lines, origin }: TopicHit): ToolText {
-  const texts = lines.map((line) => `  ${neutralLine(line, LONGEST_LINE)}`);
-  return { text: [`- [${oneLine(id)}]`, ...texts].join('\n'), origin };
 }
 
 function taskTold({ id, title, status, mode, priority, next, fired, waits_for: waits, origin }: TaskView): ToolText {

@@ -219,12 +219,10 @@ interface RelayResult {
   readonly end: ObservedResponse['end'];
 }
 
-type OpenTee = (status: number, headers: RawHeaders) => Tee | null;
-
 function relay(
   { deps, incoming, disconnected }: Exchange,
   body: Buffer | Readable | null,
-  open: OpenTee = () => null,
+  open: (status: number, headers: RawHeaders) => Tee | null = () => null,
 ): Promise<RelayResult> {
   const { request, response } = incoming;
   return new Promise((resolve) => {

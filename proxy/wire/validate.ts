@@ -9,7 +9,8 @@ import { findModelTraits } from './models.ts';
  * check whether a thinking signature fits its prefix.
  */
 export function* findRefusals(shape: RequestShape): Generator<ApiError> {
-  if (shape.bytes > MAX_BYTES) yield TOO_LARGE;
+  if (shape.bytes > MAX_BYTES)
+    yield { status: 413, type: 'request_too_large', message: 'Request exceeds the maximum size' };
   yield* checkRoles(shape);
   yield* checkBlocks(shape);
   yield* checkTools(shape);
@@ -39,7 +40,6 @@ export function refusalKey(message: string): string {
 }
 
 const MAX_BYTES = 32 * 1024 * 1024;
-const TOO_LARGE = { status: 413, type: 'request_too_large', message: 'Request exceeds the maximum size' };
 
 // Wording seen on the live API in Sep and Oct 2026 (anthropics/claude-code#73821 and public probes).
 const ANYWHERE = 'the directive-only form (content: [] with output_config) is accepted at any position';

@@ -30,6 +30,9 @@ const ROWS = 3;
 
 export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): string[] {
   const { sessions, turns, nodes, facts } = view.counts;
+  const { since, until } = view;
+  const span =
+    since === null || until === null ? '' : `, from ${since.slice(0, 10)} to ${ago(Date.parse(until), nowMs)}`;
   const cut = (text: string): string => truncate(text, width);
   const counted = (name: string, all: readonly { readonly name: string; readonly nodes: number }[]): string[] => {
     const list = all.map((each) => `${oneLine(each.name)} ${each.nodes}`).join(', ');
@@ -58,7 +61,7 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
   return [
     paint('bold', cut(oneLine(view.project))),
     cut(
-      `${plural(sessions, 'session')}, ${plural(turns, 'turn')}, ${plural(nodes, 'memory', 'memories')}, ${plural(facts, 'statement')}${getSpan(view, nowMs)}`,
+      `${plural(sessions, 'session')}, ${plural(turns, 'turn')}, ${plural(nodes, 'memory', 'memories')}, ${plural(facts, 'statement')}${span}`,
     ),
     ...counted('tags', tags),
     ...counted('names', view.names),
@@ -69,12 +72,6 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
     ...section(`${kind}, the largest first (${of(others, nodes - decided.size)})`, others.flatMap(memory)),
     ...section(`Statements, the newest first (${of(view.facts, facts)})`, stated.flatMap(listed)),
   ];
-}
-
-/** `, from 2026-01-02 to 5 min ago` */
-function getSpan({ since, until }: ProjectView, nowMs: number): string {
-  if (since === null || until === null) return '';
-  return `, from ${since.slice(0, 10)} to ${ago(Date.parse(until), nowMs)}`;
 }
 
 function fileEntry({ path: file, nodes, state }: ProjectView['files'][number]): { name: string; nodes: number } {

@@ -70,7 +70,12 @@ export function registerMemorySearch(memory: Command, context: Context): void {
       });
       const topics = await topicHits(client, query, flags, hits);
       if (flags.json)
-        return term.json([...hits.map((hit) => hitJson(hit, flags.explain ?? false)), ...topics.map(topicJson)]);
+        return term.json([
+          ...hits.map((hit) => hitJson(hit, flags.explain ?? false)),
+          ...topics.map(({ id, topic: _, lines, nodes, ...hit }) => ({
+            ...{ node_id: id, ...hit, passage: lines.join('\n'), links: nodes },
+          })),
+        ]);
       if (hits.length + topics.length === 0) return term.say(await nothingFits(context));
       const fitting = hits.filter(({ isFar = false }) => flags.all || flags.explain || !isFar);
       const isNear = fitting.length + topics.length > 0;
@@ -96,10 +101,6 @@ function topicHits(client: EngineClient, query: string, { session, file, project
   const projectDir = project === undefined ? undefined : resolveDirectory(project);
   const nodeIds = hits.filter(({ isFar }) => !isFar).map(({ node }) => node.node_id);
   return client.call('topics/search', { query, top: TOPICS, told: nodeIds.slice(0, 1_000), projectDir });
-}
-
-function topicJson({ id, topic: _, lines, nodes, ...hit }: TopicHit): Record<string, unknown> {
-  return { node_id: id, ...hit, passage: lines.join('\n'), links: nodes };
 }
 
 export function topicLines({ id, title, section, lines }: TopicHit, { paint, width }: Pick<Term, 'paint' | 'width'>) {

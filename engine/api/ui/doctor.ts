@@ -40,7 +40,10 @@ export function createHealth({ paths, env, now }: HealthOptions) {
       return guard === null ? null : { pid: guard.pid, state: guard.engine.state, restarts: guard.engine.restarts };
     },
     /** The newest lines, oldest first; they were redacted when they were written. */
-    log: () => readLog(path.join(paths.logsDir, 'engine.log')),
+    async log() {
+      const text = await readPart(path.join(paths.logsDir, 'engine.log'), -LOG_BYTES, LOG_BYTES).catch(() => '');
+      return text.split('\n').flatMap(readLine).slice(-LOG_LINES);
+    },
   };
 }
 
@@ -59,11 +62,6 @@ async function runDoctor(env: NodeJS.ProcessEnv): Promise<readonly HealthCheck[]
     });
   }
   return [{ name: 'doctor', state: 'warn', detail: 'the checks gave no answer', fix: 'comet-cc doctor' }];
-}
-
-async function readLog(file: string) {
-  const text = await readPart(file, -LOG_BYTES, LOG_BYTES).catch(() => '');
-  return text.split('\n').flatMap(readLine).slice(-LOG_LINES);
 }
 
 /** None of a line whose beginning is cut off. */

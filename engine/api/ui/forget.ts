@@ -33,7 +33,11 @@ export function createRemovals({ file, remove, log, undoMs = UNDO_MS }: RemovalO
     // There is no way back from here on.
     waiting.set(key, { ids });
     try {
-      for (const id of ids) await remove([id]).catch(unlessGone);
+      for (const id of ids) {
+        await remove([id]).catch((error: unknown) => {
+          if (!(error instanceof CometError && error.code === 'not_found')) throw error;
+        });
+      }
       waiting.delete(key);
       await save();
     } catch (error) {
@@ -79,8 +83,4 @@ export function createRemovals({ file, remove, log, undoMs = UNDO_MS }: RemovalO
       for (const { timer } of waiting.values()) clearTimeout(timer);
     },
   };
-}
-
-function unlessGone(error: unknown): void {
-  if (!(error instanceof CometError && error.code === 'not_found')) throw error;
 }

@@ -29,14 +29,21 @@ type Message = Awaited<ReturnType<EngineServices['memory']['library']['readSessi
 
 /** A receipt with the whole conversation that it was about, in order: what was kept, left out and added. */
 export async function requestView({ memory: { library } }: Pick<EngineServices, 'memory'>, receipt: NamedReceipt) {
-  const messages = upTo(receipt.turn ?? '', await library.readSession(receipt.session_id));
+  const session = await library.readSession(receipt.session_id);
+  // What the request can have had: earlier turns, and the prompt of its own.
+  const at = session.findIndex((message) => message.turn === (receipt.turn ?? ''));
+  const messages = at < 0 ? session : session.slice(0, at + 1);
   const rangeByMessage = new Map<Message, DroppedPart>();
   for (const range of receipt.dropped) {
     for (const message of trimmed(messages, { ...receipt, dropped: [range] }).lineOf.keys()) {
       if (!rangeByMessage.has(message)) rangeByMessage.set(message, range);
     }
   }
-  const insertions = receipt.added.map((each) => ({ ...each, place: getPlace(each) }));
+  const insertions = receipt.added.map((each) => ({
+    ...each,
+    /** Index of a message in the sent body; the newest for what was recalled now. */
+    place: each.current === true ? Number.POSITIVE_INFINITY : Number(each.position.split('.')[1] ?? 0),
+  }));
   const waiting = new Set(insertions);
   const take = (fits: (each: (typeof insertions)[number]) => boolean) =>
     insertions.filter((each) => waiting.has(each) && fits(each) && waiting.delete(each));
@@ -66,12 +73,6 @@ export async function requestView({ memory: { library } }: Pick<EngineServices, 
 type DroppedPart = NamedReceipt['dropped'][number];
 type AddedPart = NamedReceipt['added'][number];
 
-/** What the request can have had: earlier turns, and the prompt of its own. */
-function upTo(turn: string, messages: readonly Message[]): readonly Message[] {
-  const at = messages.findIndex((message) => message.turn === turn);
-  return at < 0 ? messages : messages.slice(0, at + 1);
-}
-
 /** Messages in runs that share what became of them. */
 function getRuns(
   messages: readonly Message[],
@@ -85,11 +86,6 @@ function getRuns(
     else runs.push([range, [message]]);
   }
   return runs;
-}
-
-/** Index of a message in the sent body; the newest for what was recalled now. */
-function getPlace({ position, current }: AddedPart): number {
-  return current === true ? Number.POSITIVE_INFINITY : Number(position.split('.')[1] ?? 0);
 }
 
 function describeKept(message: Message): Change {
