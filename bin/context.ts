@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { CometError, getMessage } from '../common/errors.ts';
 import { getHome, homePaths, resolveDirectory } from '../common/paths.ts';
 import { lowestOrigin, type Origin } from '../common/turn.ts';
-import { type EngineClient, engineClient, getEngine } from '../engine/api/client.ts';
+import { type EngineClient, engineClient, getEngine, retryingClient } from '../engine/api/client.ts';
 import type { Context as EngineContext } from '../engine/lifecycle/index.ts';
 import { createTerm, type Stream, type Term } from './terminal/term.ts';
 
@@ -47,32 +47,19 @@ export function readingEngine(context: Context): EngineClient {
 
 /** The same for a command that needs a daemon in any case. */
 export function startedEngine(context: Context, isWorthIt = (): boolean => true): EngineClient {
-  const client = getEngine(context.paths);
-  return {
-    call: async (operation, input, options) => {
-      try {
-        return await client.call(operation, input, options);
-      } catch (error) {
-        const isDown = error instanceof CometError && error.code === 'daemon_down';
-        if (!isDown || !isWorthIt()) throw error;
-        await startForReading(context);
-        return await client.call(operation, input, options);
-      }
-    },
-  };
-}
-
-async function startForReading(context: Context): Promise<void> {
-  const { prepareDaemon, startDaemon } = await import('../engine/lifecycle/index.ts');
-  context.term.progress('starting…');
-  try {
-    await startDaemon(await prepareDaemon(context, {}));
-  } catch (cause) {
-    const problem = `the daemon is not running and cannot be started: ${getMessage(cause)}`;
-    throw new CometError('daemon_down', problem, { cause });
-  } finally {
-    context.term.progress('');
-  }
+  return retryingClient(getEngine(context.paths), async (error) => {
+    if (!isWorthIt()) throw error;
+    const { prepareDaemon, startDaemon } = await import('../engine/lifecycle/index.ts');
+    context.term.progress('starting…');
+    try {
+      await startDaemon(await prepareDaemon(context, {}));
+    } catch (cause) {
+      const problem = `the daemon is not running and cannot be started: ${getMessage(cause)}`;
+      throw new CometError('daemon_down', problem, { cause });
+    } finally {
+      context.term.progress('');
+    }
+  });
 }
 
 /** The exit codes that other programs rely on. */

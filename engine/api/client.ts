@@ -48,20 +48,27 @@ export function engineClient(socket: string) {
  * @throws from `call`: CometError `daemon_down` when no daemon runs, `daemon_unhealthy` when only its engine does not
  */
 export function getEngine(paths: HomePaths): EngineClient {
-  const client = engineClient(paths.engineSocket);
+  return retryingClient(engineClient(paths.engineSocket), async (error) => {
+    const status = await waitHealthy(paths.guardSocket, PATIENCE_MS);
+    if (status === null) throw error;
+    if (status.engine.state === 'healthy') return;
+    const problem = status.pass_through
+      ? 'memory is off; comet-cc start brings it back'
+      : `the daemon runs but its engine does not (${status.engine.state}); see comet-cc doctor`;
+    throw new CometError('daemon_unhealthy', problem, { cause: error });
+  });
+}
+
+/** Makes a call that finds no daemon once more, after `recover`. */
+export function retryingClient(client: EngineClient, recover: (error: CometError) => Promise<void>): EngineClient {
   return {
     call: async (operation, input, options) => {
       try {
         return await client.call(operation, input, options);
       } catch (error) {
         if (!(error instanceof CometError) || error.code !== 'daemon_down') throw error;
-        const status = await waitHealthy(paths.guardSocket, PATIENCE_MS);
-        if (status === null) throw error;
-        if (status.engine.state === 'healthy') return await client.call(operation, input, options);
-        const problem = status.pass_through
-          ? 'memory is off; comet-cc start brings it back'
-          : `the daemon runs but its engine does not (${status.engine.state}); see comet-cc doctor`;
-        throw new CometError('daemon_unhealthy', problem, { cause: error });
+        await recover(error);
+        return await client.call(operation, input, options);
       }
     },
   };
