@@ -150,30 +150,25 @@ function createInflater(encoding: string, sink: Sink): { write(chunk: Buffer): v
   };
 }
 
-interface Reader {
-  push(bytes: Uint8Array): void;
-  result(): Captured;
-}
-
-function sseReader(): Reader {
+function sseReader() {
   const decoder = createSseDecoder();
   const assembler = createAssembler();
   return {
-    push(bytes) {
+    push(bytes: Uint8Array): void {
       for (const event of decoder.push(bytes)) assembler.push(event);
     },
-    result() {
+    result(): Captured {
       const { message, complete, errorText } = assembler.result();
       return { message, cut: !complete, errorText: errorText.slice(0, ERROR_BYTES) };
     },
   };
 }
 
-function textReader(isError: boolean): Reader {
+function textReader(isError: boolean) {
   const parts: Buffer[] = [];
   return {
-    push: (bytes) => void parts.push(Buffer.from(bytes)),
-    result() {
+    push: (bytes: Uint8Array) => void parts.push(Buffer.from(bytes)),
+    result(): Captured {
       const text = Buffer.concat(parts);
       if (!isError) return { message: messageFromJson(text.toString('utf8')), cut: false, errorText: '' };
       return { message: null, cut: false, errorText: text.toString('utf8', 0, ERROR_BYTES) };

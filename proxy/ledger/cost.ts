@@ -98,13 +98,8 @@ const LOOKBACK = 20;
 export const TTL_MS = { '5m': 300_000, '1h': 3_600_000 } as const;
 const MAX_ENTRIES = 20_000;
 
-interface Position {
-  readonly key: string;
-  /** Cumulative. */
-  readonly tokens: number;
-  readonly blocks: number;
-  readonly ttl: string | null;
-}
+/** Tokens and blocks are cumulative. */
+type Position = Pick<TokenEstimate, 'tokens' | 'blocks' | 'ttl'> & { readonly key: string };
 
 /**
  * Models the API's prompt cache: exact prefixes, written at breakpoints, found by looking back at most 20 blocks from a

@@ -1,3 +1,4 @@
+import { memoize } from '../../common/map.ts';
 import { isRecord, parseJson, toText } from '../../common/text.ts';
 
 /** One message as the API takes it, without thinking. The same object in every request that sends it. */
@@ -203,7 +204,7 @@ function describeChain(sessionId: string, { agentId, order, projectDir }: Chain)
       continue;
     }
     const { step, id, usage, endMs } = entry;
-    const messages = build(step.parent);
+    const messages = step.parent === null ? [] : build(step.parent);
     const answer = build.own(step);
     if (messages.at(-1)?.role !== 'user' || answer === null) continue;
     // Results and prompts may join the newest message later.
@@ -229,19 +230,13 @@ function readUsage(usage: Json): Pick<PastRequest, 'promptTokens' | 'ttl'> {
 
 /** Builds the history that ends with a step; consecutive steps of one role are one message. */
 function createMessageBuilder() {
-  const own = new Map<Step, PastMessage | null>();
   const merged = new Map<string, PastMessage>();
   const ids = new Map<Step, number>();
-  const built = new Map<Step, readonly PastMessage[]>();
 
-  function ownMessage(step: Step): PastMessage | null {
-    const request = own.get(step);
-    if (request !== undefined) return request;
+  const ownMessage = memoize((step: Step): PastMessage | null => {
     const content = sendableBlocks(step);
-    const message = content.length === 0 ? null : { role: step.role, content };
-    own.set(step, message);
-    return message;
-  }
+    return content.length === 0 ? null : { role: step.role, content };
+  });
 
   function getId(step: Step): number {
     const id = ids.get(step) ?? ids.size;
@@ -264,10 +259,7 @@ function createMessageBuilder() {
     return message;
   }
 
-  function build(step: Step | null): readonly PastMessage[] {
-    if (step === null) return [];
-    const request = built.get(step);
-    if (request !== undefined) return request;
+  const build = memoize((step: Step): readonly PastMessage[] => {
     const path: Step[] = [];
     for (let at: Step | null = step; at !== null; at = at.parent) {
       path.push(at);
@@ -281,10 +273,8 @@ function createMessageBuilder() {
       if (group?.[0]?.role === each.role) group.push(each);
       else groups.push([each]);
     }
-    const messages = groups.map(mergeSteps);
-    built.set(step, messages);
-    return messages;
-  }
+    return groups.map(mergeSteps);
+  });
 
   return Object.assign(build, { own: ownMessage });
 }

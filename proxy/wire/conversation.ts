@@ -17,6 +17,7 @@ import {
   hashMessage,
   isThinking,
   readPinned,
+  readText,
   shapeHead,
   shapeMessage,
   shapeTools,
@@ -143,7 +144,8 @@ export function parseConversation(body: Buffer, cache: ConversationCache): Conve
   const scan = scanBody(body, previous?.known ?? null);
   if (scan === null) return null;
   try {
-    if (continuesThread(body, scan)) return null;
+    // With message threads (2.1.332, where the server turns them on), upstream holds all messages before these.
+    if (toRecord(readField({ body, scan }, 'thread'))['type'] === 'continue') return null;
     const view = describe(body, scan, cache, previous);
     cache.remember(view, previous?.view ?? null);
     return view;
@@ -152,10 +154,9 @@ export function parseConversation(body: Buffer, cache: ConversationCache): Conve
   }
 }
 
-/** With message threads (2.1.332, where the server turns them on), upstream holds all messages before these. */
-function continuesThread(body: Buffer, { fields }: BodyScan): boolean {
-  const at = fields.get('thread');
-  return at !== undefined && toRecord(parseSlice(body, at))['type'] === 'continue';
+function readField({ body, scan }: Pick<ConversationView, 'body' | 'scan'>, name: string): unknown {
+  const at = scan.fields.get(name);
+  return at === undefined ? undefined : parseSlice(body, at);
 }
 
 function describe(
@@ -171,10 +172,7 @@ function describe(
     infos.push(info);
     lineage.push(extendLineage(lineage.at(-1) ?? '', info.hash));
   }
-  const field = (name: string): unknown => {
-    const at = scan.fields.get(name);
-    return at === undefined ? undefined : parseSlice(body, at);
-  };
+  const field = (name: string): unknown => readField({ body, scan }, name);
   const thinking = field('thinking') as { type?: unknown } | undefined;
   const output = field('output_config') as { effort?: unknown } | undefined;
   const metadata = field('metadata') as { user_id?: unknown } | undefined;
@@ -274,18 +272,19 @@ const REMINDED_ENVIRONMENT = '<system-reminder>\n# Environment\n';
 /** The working directories that a message states: anywhere in a system message, else in blocks that begin with it. */
 function findDirectories(role: string, content: unknown): readonly string[] {
   if (role !== 'system' && role !== 'user') return [];
-  const texts = getTexts(toBlocks(content));
+  const texts = toBlocks(content).flatMap(readText);
   const statements = role === 'system' ? texts : texts.filter((text) => text.startsWith(REMINDED_ENVIRONMENT));
   return statements.flatMap((text) => Array.from(text.matchAll(ENVIRONMENT), ([, dir = '']) => dir.trim()));
 }
 
 function findTyped(role: string, content: unknown, answersTool: boolean): TypedBesideResults | null {
   const blocks = toBlocks(content);
-  if (role === 'system' && readQueuedText(getTexts(blocks)) !== '') return { kind: 'queued', isInterruption: false };
+  if (role === 'system' && readQueuedText(blocks.flatMap(readText)) !== '')
+    return { kind: 'queued', isInterruption: false };
   if (role !== 'user' || !answersTool) return null;
   const first = blocks.findIndex((block) => getType(block) !== 'tool_result');
   const isAfterResults = first > 0 && !blocks.slice(first).some((block) => /tool_result$/.test(getType(block)));
-  return isAfterResults ? findTypedBesideResults(getTexts(blocks)) : null;
+  return isAfterResults ? findTypedBesideResults(blocks.flatMap(readText)) : null;
 }
 
 function toBlocks(content: unknown): readonly unknown[] {
@@ -312,19 +311,11 @@ function describeSystem(system: unknown) {
   return { workingDirectory: matches[0] ?? null, isSubagent, isUntyped };
 }
 
-export function readSystemText({ body, scan }: Pick<ConversationView, 'body' | 'scan'>): string {
-  const at = scan.fields.get('system');
-  return readSystemTexts(at === undefined ? '' : parseSlice(body, at)).join('\n');
+export function readSystemText(view: Pick<ConversationView, 'body' | 'scan'>): string {
+  return readSystemTexts(readField(view, 'system')).join('\n');
 }
 
 const readSystemTexts = (system: unknown) => toBlocks(system).map((block) => String(Object(block).text ?? ''));
-
-function getTexts(blocks: readonly unknown[]): string[] {
-  return blocks.flatMap((block) => {
-    const { type, text } = (block ?? {}) as { type?: unknown; text?: unknown };
-    return type === 'text' && typeof text === 'string' ? [text] : [];
-  });
-}
 
 /** What the user typed in a message, or the text of an answer; '' without any. */
 export function readMessageText(view: ConversationView, index: number): string {
@@ -345,7 +336,7 @@ function readTexts(view: Pick<ConversationView, 'body' | 'scan'>, index: number)
   const slice = view.scan.messages[index];
   if (slice === undefined) return [];
   const { content } = parseSlice(view.body, slice) as { content?: unknown };
-  return getTexts(toBlocks(content));
+  return toBlocks(content).flatMap(readText);
 }
 
 /** The texts of the messages before `index` that have one, oldest first. */
@@ -448,15 +439,13 @@ export function findSessionId(view: Identity, headers: Readonly<Record<string, s
   if (header !== undefined && header !== '') return header;
   const old = /_session_([0-9a-fA-F-]{36})$/.exec(view.userId)?.[1];
   const { session_id: id } = Object(parseJson(view.userId)) as { session_id?: unknown };
-  return old ?? (typeof id === 'string' && id !== '' ? id : hashIdentity(view));
+  if (old !== undefined) return old;
+  if (typeof id === 'string' && id !== '') return id;
+  const identity = [view.userId, view.system.workingDirectory ?? '', view.lineage[0] ?? ''].join('\n');
+  return `nameless-${sha256(identity, 24)}`;
 }
 
 type Identity = Pick<ConversationView, 'userId' | 'lineage'> & { readonly system: { workingDirectory: string | null } };
-
-function hashIdentity({ userId, system, lineage }: Identity): string {
-  const identity = [userId, system.workingDirectory ?? '', lineage[0] ?? ''].join('\n');
-  return `nameless-${sha256(identity, 24)}`;
-}
 
 export type RequestContext = NonNullable<ReturnType<typeof parseRequest>>;
 

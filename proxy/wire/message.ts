@@ -127,7 +127,7 @@ export function readPinned(message: unknown): Pinned | null {
   return { reminders: [], blocks: kept, ...(directive !== undefined && { directive }) };
 }
 
-function readText(block: unknown): string[] {
+export function readText(block: unknown): string[] {
   return isRecord(block) && block['type'] === 'text' && typeof block['text'] === 'string' ? [block['text']] : [];
 }
 
@@ -177,7 +177,7 @@ function shapeBlock(block: unknown): BlockShape {
   const nested = /(^|_)tool_result$/.test(type) && Array.isArray(block.content) ? block.content.filter(isRecord) : [];
   const ttls = [block, ...nested].map(readTtl).filter((ttl) => ttl !== undefined);
   const blank = [block, ...nested].map(findBlank).find((value) => value !== undefined);
-  const signatureTail = readSignatureTail(type, block);
+  const documents = [block, ...nested].filter((each) => each['type'] === 'document').length;
   return {
     type,
     ...(typeof block.id === 'string' &&
@@ -185,15 +185,12 @@ function shapeBlock(block: unknown): BlockShape {
     ...(typeof block.tool_use_id === 'string' && { toolUseId: block.tool_use_id }),
     ...(blank && { blank }),
     ...(ttls.length > 0 && { ttls }),
-    ...countDocuments([block, ...nested]),
+    ...(documents > 0 && { documents }),
     ...findCited(block),
-    ...(signatureTail !== undefined && { signatureTail }),
+    ...(THINKING.has(type) && {
+      signatureTail: toText(type === 'thinking' ? block.signature : block.data).slice(-TAIL_LENGTH),
+    }),
   };
-}
-
-function countDocuments(blocks: readonly Json[]): Pick<BlockShape, 'documents'> {
-  const documents = blocks.filter(({ type }) => type === 'document').length;
-  return documents > 0 ? { documents } : {};
 }
 
 function findCited({ citations }: Json): Pick<BlockShape, 'cites'> {
@@ -203,11 +200,6 @@ function findCited({ citations }: Json): Pick<BlockShape, 'cites'> {
 }
 
 const TAIL_LENGTH = 24;
-
-function readSignatureTail(type: string, block: Json): string | undefined {
-  if (type === 'thinking') return toText(block.signature).slice(-TAIL_LENGTH);
-  return type === 'redacted_thinking' ? toText(block.data).slice(-TAIL_LENGTH) : undefined;
-}
 
 function findBlank(block: Json): 'empty' | 'space' | undefined {
   if (block.type !== 'text' || typeof block.text !== 'string') return undefined;
