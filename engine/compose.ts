@@ -290,14 +290,7 @@ function shellServices(env: NodeJS.ProcessEnv, paths: HomePaths, { text: redact 
 /** The part of the API's services that rests on memory and policy. */
 function getServices(
   { config, paths, log }: { readonly config: Config; readonly paths: HomePaths; readonly log: Log },
-  {
-    memory,
-    policy,
-    ledger,
-    budget,
-    linked,
-    subagents,
-  }: {
+  parts: {
     readonly memory: Memory;
     readonly policy: Policy;
     readonly ledger: CostLedger;
@@ -306,6 +299,7 @@ function getServices(
     readonly subagents: ReturnType<typeof getSubagents>;
   },
 ) {
+  const { memory, policy, ledger, budget, linked, subagents } = parts;
   const now = systemClock.now;
   const { library } = memory;
   const getProject = createProjectOf(now, openJoinedFolders(paths.projectsFile));

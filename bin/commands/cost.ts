@@ -12,13 +12,11 @@ import { table } from '../terminal/table.ts';
 type Flags = CommandFlags<'simulate', 'projects' | 'since'>;
 
 export function registerSavings(program: Command, context: Context): void {
-  addCommand(
-    program,
-    'savings',
-    'show what memory saved, or would have saved on your past sessions',
-    'comet-cc savings\ncomet-cc savings --simulate --since 2w',
-    'The simulation reads transcripts only. It needs no daemon and no model, sends nothing and writes nothing.',
-  )
+  const description = 'show what memory saved, or would have saved on your past sessions';
+  const notes =
+    'The simulation reads transcripts only. It needs no daemon and no model, sends nothing and writes nothing.';
+  const examples = 'comet-cc savings\ncomet-cc savings --simulate --since 2w';
+  addCommand(program, 'savings', description, examples, notes)
     .option(
       '--simulate',
       "play Claude Code's transcripts against the prices of the prompt cache, with and without memory",

@@ -10,13 +10,9 @@ const editorArgument = (): Argument => new Argument('<editor>').choices(EDITORS)
 export function registerEditor(program: Command, context: Context): void {
   const description = 'Claude Code in VS Code and its derivatives through the proxy';
   const editor = addCommand(program, 'editor', description, 'comet-cc editor install vscode');
-  addCommand(
-    editor,
-    'install',
-    "set the proxy in the editor's settings, for Claude Code's extension alone (asks first)",
-    'comet-cc editor install cursor',
-    'The editor needs the daemon: comet-cc service install',
-  )
+  const installing = "set the proxy in the editor's settings, for Claude Code's extension alone (asks first)";
+  const notes = 'The editor needs the daemon: comet-cc service install';
+  addCommand(editor, 'install', installing, 'comet-cc editor install cursor', notes)
     .addArgument(editorArgument())
     .option('--yes', 'do not ask for confirmation')
     .jsonAction('document', (name: EditorName, flags: Flags) => install(name, flags, context));

@@ -69,12 +69,8 @@ function registerBuild(library: Command, context: Context): void {
 
 function registerLint(library: Command, context: Context): void {
   const { term } = context;
-  addCommand(
-    library,
-    'lint',
-    'what to look at in the pages; exit code 1 where there is anything',
-    'comet-cc library lint',
-  ).jsonAction('array', async (flags: Flags) => {
+  const description = 'what to look at in the pages; exit code 1 where there is anything';
+  addCommand(library, 'lint', description, 'comet-cc library lint').jsonAction('array', async (flags: Flags) => {
     const problems = await readingEngine(context).call('library/lint', {});
     if (problems.length > 0) context.exitCode = EXIT.failed;
     term.print(flags, problems, () =>

@@ -70,12 +70,6 @@ function parsed(line: string): Record<string, unknown> | null {
 
 export type Tail = ReturnType<typeof createTail>;
 
-interface OpenLog {
-  readonly handle: FileHandle;
-  readonly inode: number;
-  readonly size: number;
-}
-
 /** Follows a log over its rotations: a file is known by its inode, whatever its name has become. */
 export function createTail(file: string) {
   /** Bytes that were read of each generation, by inode. */
@@ -109,8 +103,8 @@ export function createTail(file: string) {
 }
 
 /** Oldest first, each file once although it may be renamed while we look. */
-async function openAll(file: string): Promise<OpenLog[]> {
-  const logs: OpenLog[] = [];
+async function openAll(file: string) {
+  const logs: { readonly handle: FileHandle; readonly inode: number; readonly size: number }[] = [];
   const names = Array.from({ length: LOG_LIMITS.files }, (_, at) => (at === 0 ? file : `${file}.${at}`));
   for (const name of names) {
     const handle = await open(name, 'r').catch(orMissing);

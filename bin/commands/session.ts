@@ -27,12 +27,8 @@ export function registerSession(program: Command, context: Context): void {
       });
     },
   );
-  addCommand(
-    session,
-    'diff',
-    'what one session did and decided that another did not',
-    'comet-cc session diff 5f3a 91c0',
-  )
+  const description = 'what one session did and decided that another did not';
+  addCommand(session, 'diff', description, 'comet-cc session diff 5f3a 91c0')
     .argument('<a>', SESSION)
     .argument('<b>', SESSION)
     .jsonAction('document', async (first: string, second: string, flags: CommandFlags) => {

@@ -33,12 +33,9 @@ interface Part {
 }
 
 export function registerSetup(program: Command, context: Context): void {
-  addCommand(
-    program,
-    'setup',
-    'set up status line, hooks, start at login and shell completion, after asking once',
-    'comet-cc setup\ncomet-cc setup --plugin --without service\ncomet-cc setup --undo',
-  )
+  const description = 'set up status line, hooks, start at login and shell completion, after asking once';
+  const examples = 'comet-cc setup\ncomet-cc setup --plugin --without service\ncomet-cc setup --undo';
+  addCommand(program, 'setup', description, examples)
     .option('--plugin', "Claude Code's plugin instead of the hooks: the same hooks, memory tools and slash commands")
     .addOption(new Option('--without <part...>', 'leave these out').choices(PARTS))
     .option('--undo', 'take back what setup did')

@@ -17,12 +17,8 @@ type Flags = CommandFlags<'off', 'name'> & { readonly scope?: 'me' | 'team'; rea
 const CREDENTIALS = /^(?:AWS|GOOGLE|AZURE|LANCEDB)_|^COMET_CC_SHARE_PASSPHRASE$/;
 
 export function registerShare(program: Command, context: Context): void {
-  const share = addCommand(
-    program,
-    'share',
-    'memory on more than one machine, or in a team, over storage of yours',
-    'comet-cc share init s3://bucket/folder --scope me',
-  );
+  const description = 'memory on more than one machine, or in a team, over storage of yours';
+  const share = addCommand(program, 'share', description, 'comet-cc share init s3://bucket/folder --scope me');
   registerBegin(share, context);
   registerExchange(share, context);
   registerStatus(share, context);
@@ -165,17 +161,16 @@ const KEPT: Readonly<Record<string, string>> = {
 };
 
 function registerStatus(share: Command, context: Context): void {
-  addCommand(
-    share,
-    'status',
-    'what is shared, with whom, and what is refused',
-    'comet-cc share status --json',
-  ).jsonAction('document', async (flags: Flags) => {
-    const report = await readingEngine(context).call('share/status', {});
-    context.term.print(flags, report, () =>
-      report === null ? ['nothing is shared'] : reportLines(report, Date.now()),
-    );
-  });
+  const description = 'what is shared, with whom, and what is refused';
+  addCommand(share, 'status', description, 'comet-cc share status --json').jsonAction(
+    'document',
+    async (flags: Flags) => {
+      const report = await readingEngine(context).call('share/status', {});
+      context.term.print(flags, report, () =>
+        report === null ? ['nothing is shared'] : reportLines(report, Date.now()),
+      );
+    },
+  );
 }
 
 function reportLines(report: ShareReport, nowMs: number): string[] {
@@ -208,12 +203,9 @@ const RESTARTED = {
 
 function registerEnd(share: Command, context: Context): void {
   const { term } = context;
-  addCommand(
-    share,
-    'trust <machine>',
-    "let a teammate's memories count as what Claude said, in system text too",
-    'comet-cc share trust anna\ncomet-cc share trust anna --off',
-  )
+  const description = "let a teammate's memories count as what Claude said, in system text too";
+  const examples = 'comet-cc share trust anna\ncomet-cc share trust anna --off';
+  addCommand(share, 'trust <machine>', description, examples)
     .option('--off', 'no longer')
     .option('--yes', 'do not ask')
     .jsonAction('document', async (who: string, flags: Flags) => {

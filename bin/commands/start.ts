@@ -7,30 +7,25 @@ import { guardStatus, prepareDaemon, type StartResult, startDaemon, stopDaemon }
 import { addCommand, type Context } from '../context.ts';
 import { prepareWithProgress } from '../terminal/progress.ts';
 
-interface Overrides {
-  readonly port?: number;
-}
+type Flags = { readonly port?: number; readonly foreground?: boolean; readonly json?: boolean };
 
 export function registerStart(program: Command, context: Context): void {
   const example = 'comet-cc start && eval "$(comet-cc env)"';
   addCommand(program, 'start', 'start the daemon; does nothing when it is running', example)
     .option('--foreground', 'stay in this terminal instead of the background')
     .option('--port <n>', 'port to listen on, loopback only', parsePort)
-    .jsonAction(
-      'document',
-      async ({ foreground = false, json, ...flags }: { foreground?: boolean; json?: boolean } & Overrides) => {
-        const setup = await prepareWithProgress(context, flags);
-        const started = await startDaemon({ ...setup, foreground });
-        context.term.progress('');
-        const { child } = started;
-        const ended = child === null ? null : getExitCode(child);
-        await reportStart(context, started, { ...flags, json }).catch((error: unknown) => {
-          child?.kill();
-          throw error;
-        });
-        if (ended !== null) context.exitCode = await ended;
-      },
-    );
+    .jsonAction('document', async ({ foreground = false, json, ...flags }: Flags) => {
+      const setup = await prepareWithProgress(context, flags);
+      const started = await startDaemon({ ...setup, foreground });
+      context.term.progress('');
+      const { child } = started;
+      const ended = child === null ? null : getExitCode(child);
+      await reportStart(context, started, { ...flags, json }).catch((error: unknown) => {
+        child?.kill();
+        throw error;
+      });
+      if (ended !== null) context.exitCode = await ended;
+    });
 }
 
 /** Says what runs and how to use it. @throws CometError `daemon_unhealthy` when memory does not work */
@@ -70,12 +65,8 @@ function parsePort(text: string): number {
 }
 
 export function registerStop(program: Command, context: Context): void {
-  addCommand(
-    program,
-    'stop',
-    'stop memory once running requests have ended (at most 30 s); open sessions continue without it',
-    'comet-cc stop',
-  )
+  const description = 'stop memory once running requests have ended (at most 30 s); open sessions continue without it';
+  addCommand(program, 'stop', description, 'comet-cc stop')
     .option('--now', 'end the port too, which open sessions still use')
     .action(async ({ now = false }: { now?: boolean }) => {
       const { term, paths } = context;
@@ -92,7 +83,7 @@ export function registerStop(program: Command, context: Context): void {
 export function registerRestart(program: Command, context: Context): void {
   addCommand(program, 'restart', 'stop and start on the same port; sessions that use it continue', 'comet-cc restart')
     .option('--port <n>', 'move to another port', parsePort)
-    .jsonAction('document', async ({ json, ...flags }: { json?: boolean } & Overrides) => {
+    .jsonAction('document', async ({ json, ...flags }: Omit<Flags, 'foreground'>) => {
       const running = await guardStatus(context.paths.guardSocket);
       const port = flags.port ?? running?.port;
       // What keeps a daemon from starting must be said while the old one still runs.

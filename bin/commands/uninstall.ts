@@ -46,9 +46,16 @@ async function uninstall(context: Context, flags: Flags): Promise<void> {
     await undo().catch((error: unknown) => failures.push(`${id}: ${(error as Error).message}`));
   }
   const left = await look();
-  const also = memories === 0 ? [] : [`${'memories'.padEnd(12)} ${named(memories)}`];
   if (flags.json) term.json({ removed: findings, left, failures, memories });
-  else report(context, { found: findings, left, also, keepMemory });
+  else {
+    const still = new Set(left.flatMap(({ what }) => what));
+    const removals = findings.map((one) => ({ ...one, what: one.what.filter((each) => !still.has(each)) }));
+    for (const line of lines(removals)) term.out(line);
+    if (left.length === 0) {
+      if (memories > 0) term.out(`${'memories'.padEnd(12)} ${named(memories)}`);
+      term.out(`nothing of comet-cc is left${keepMemory ? ' but your memories' : ''}`);
+    }
+  }
   if (left.length > 0 || failures.length > 0) {
     throw new CometError('uninstall_incomplete', [...failures, ...lines(left)].join('\n  '));
   }
@@ -78,22 +85,6 @@ async function agree(context: Context, flags: Flags, findings: readonly Finding[
 }
 
 const named = (memories: number): string => (memories === 1 ? '1 memory' : `${memories} memories`);
-
-interface Outcome {
-  readonly found: readonly Finding[];
-  readonly left: readonly Finding[];
-  readonly also: readonly string[];
-  readonly keepMemory: boolean;
-}
-
-function report({ term }: Context, { found, left, also, keepMemory }: Outcome) {
-  const still = new Set(left.flatMap(({ what }) => what));
-  const removals = found.map((one) => ({ ...one, what: one.what.filter((each) => !still.has(each)) }));
-  for (const line of lines(removals)) term.out(line);
-  if (left.length > 0) return;
-  for (const line of also) term.out(line);
-  term.out(`nothing of comet-cc is left${keepMemory ? ' but your memories' : ''}`);
-}
 
 const EXPORT = 'comet-cc-memories.jsonl';
 

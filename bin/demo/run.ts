@@ -89,11 +89,6 @@ function withoutUsers(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   );
 }
 
-/** A clock of the story's: 20 seconds a request, whatever this machine needs for it. */
-interface StoryClock extends Clock {
-  advance(ms: number): void;
-}
-
 export interface Played {
   readonly turns: number;
   readonly of: number;
@@ -104,11 +99,12 @@ const REQUEST_MS = 20_000;
 const SETTLE_MS = 30_000;
 const FLUSH_MS = 25_000;
 
-export function createStoryClock(): StoryClock {
+/** A clock of the story's: 20 seconds a request, whatever this machine needs for it. */
+export function createStoryClock() {
   let nowMs = Date.UTC(2026, 10, 2, 8);
   return {
     now: () => nowMs,
-    advance: (ms) => {
+    advance: (ms: number): void => {
       nowMs += ms;
     },
   };
@@ -124,7 +120,7 @@ export async function playStory(
   stage: Stage,
   story: readonly StorySession[],
   options: {
-    readonly clock: StoryClock;
+    readonly clock: ReturnType<typeof createStoryClock>;
     readonly onRequest: (request: SentRequest) => void;
     readonly onTurn: (played: Played) => void;
     /** Called before the last session. */

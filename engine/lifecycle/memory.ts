@@ -1,13 +1,15 @@
 import type { Activity } from '../../memory/index.ts';
 
-export interface IdleStep {
-  /** Since the last request. */
-  readonly afterMs: number;
-  readonly run: () => void;
-}
-
-/** Each call runs the steps that are due, each once in a pause between requests. */
-export function createIdleSteps(activity: () => Activity, now: () => number, steps: readonly IdleStep[]): () => void {
+/**
+ * Each call runs the steps that are due, each once in a pause between requests.
+ *
+ * @param steps  `afterMs` since the last request
+ */
+export function createIdleSteps(
+  activity: () => Activity,
+  now: () => number,
+  steps: readonly { readonly afterMs: number; readonly run: () => void }[],
+): () => void {
   const pauses = steps.map(() => 0);
   return () => {
     const { answering, lastRequestMs } = activity();

@@ -19,12 +19,7 @@ export interface SubscribedAgent extends Agent {
 type Agent = NonNullable<ReturnType<typeof parseAgent>>;
 
 /** What a subagent may see of facts, and why. */
-interface Subscribed {
-  readonly agent: string;
-  readonly filter: Subscription;
-  /** The configuration key, or the agent's file. */
-  readonly because: string;
-}
+type Subscribed = Omit<GivenSlice, 'text'> & { readonly filter: Subscription };
 
 const AGENTS = path.join('.claude', 'agents');
 const FRONT = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---\r?\n/;

@@ -28,12 +28,8 @@ const PROJECT: Column<PublicNode> = {
 const plain: Paint = (_, text) => text;
 
 export function registerMemoryLs(memory: Command, context: Context): void {
-  addCommand(
-    memory,
-    'ls',
-    'list the memories of the current project, newest first',
-    'comet-cc memory ls\ncomet-cc memory ls --all --since 7d',
-  )
+  const description = 'list the memories of the current project, newest first';
+  addCommand(memory, 'ls', description, 'comet-cc memory ls\ncomet-cc memory ls --all --since 7d')
     .option('--all', 'of every project; with --json or --long also memories of single tool calls')
     .option('--project <dir>', 'of this project')
     .option('--session <id>', 'only this session; unambiguous prefix of its id')

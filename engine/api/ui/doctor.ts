@@ -11,27 +11,14 @@ const FRESH_MS = 30_000;
 const LOG_BYTES = 64 * 1024;
 const LOG_LINES = 200;
 
-export interface HealthCheck {
-  readonly name: string;
-  readonly state: 'ok' | 'warn' | 'fail';
-  readonly detail: string;
-  readonly fix: string;
-}
-
 export type Health = ReturnType<typeof createHealth>;
 
-interface HealthOptions {
-  readonly paths: HomePaths;
-  readonly env: NodeJS.ProcessEnv;
-  readonly now: () => number;
-}
-
 /** What only other processes and the disk know of the engine. */
-export function createHealth({ paths, env, now }: HealthOptions) {
-  let newest: { readonly atMs: number; readonly checks: Promise<readonly HealthCheck[]> } | null = null;
+export function createHealth({ paths, env, now }: { paths: HomePaths; env: NodeJS.ProcessEnv; now: () => number }) {
+  let newest: { readonly atMs: number; readonly checks: ReturnType<typeof runDoctor> } | null = null;
   return {
     /** Of `doctor`, at most 30 s old. */
-    checks(): Promise<readonly HealthCheck[]> {
+    checks(): ReturnType<typeof runDoctor> {
       if (newest === null || now() - newest.atMs > FRESH_MS) newest = { atMs: now(), checks: runDoctor(env) };
       return newest.checks;
     },
@@ -49,7 +36,7 @@ export function createHealth({ paths, env, now }: HealthOptions) {
 
 const STATES = { ok: 'ok', problem: 'fail', unknown: 'warn' } as const;
 
-async function runDoctor(env: NodeJS.ProcessEnv): Promise<readonly HealthCheck[]> {
+async function runDoctor(env: NodeJS.ProcessEnv) {
   const options = { env, extendEnv: false, reject: false, timeout: DOCTOR_MS, stdin: 'ignore' } as const;
   const { execa } = await import('execa');
   const { stdout } = await execa(process.execPath, [PROGRAM, 'doctor', '--json'], options);
@@ -61,7 +48,7 @@ async function runDoctor(env: NodeJS.ProcessEnv): Promise<readonly HealthCheck[]
       return { ...texts, state: STATES[state as keyof typeof STATES] };
     });
   }
-  return [{ name: 'doctor', state: 'warn', detail: 'the checks gave no answer', fix: 'comet-cc doctor' }];
+  return [{ name: 'doctor', state: STATES.unknown, detail: 'the checks gave no answer', fix: 'comet-cc doctor' }];
 }
 
 /** None of a line whose beginning is cut off. */
