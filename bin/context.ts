@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import { CometError, getMessage } from '../common/errors.ts';
+import { CometError, type ErrorCode, getMessage } from '../common/errors.ts';
 import { getHome, homePaths, resolveDirectory } from '../common/paths.ts';
 import { lowestOrigin, type Origin } from '../common/turn.ts';
 import { type EngineClient, engineClient, getEngine, retryingClient } from '../engine/api/client.ts';
@@ -65,19 +65,13 @@ export function startedEngine(context: Context, isWorthIt = (): boolean => true)
 /** The exit codes that other programs rely on. */
 export const EXIT = { done: 0, failed: 1, usage: 2, daemonDown: 3, notFound: 4 } as const;
 
+const EXIT_CODES: Partial<Record<ErrorCode, number>> = {
+  ...{ usage: EXIT.usage, ambiguous_id: EXIT.usage },
+  ...{ daemon_down: EXIT.daemonDown, not_found: EXIT.notFound },
+};
+
 export function getExitCode(error: unknown): number {
-  if (!(error instanceof CometError)) return EXIT.failed;
-  switch (error.code) {
-    case 'usage':
-    case 'ambiguous_id':
-      return EXIT.usage;
-    case 'daemon_down':
-      return EXIT.daemonDown;
-    case 'not_found':
-      return EXIT.notFound;
-    default:
-      return EXIT.failed;
-  }
+  return (error instanceof CometError ? EXIT_CODES[error.code] : undefined) ?? EXIT.failed;
 }
 
 /**

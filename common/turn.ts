@@ -185,15 +185,13 @@ export interface MessageContext {
   readonly isReported?: (text: string) => boolean;
 }
 
-const NONE_REPORTED = (): boolean => false;
-
 /**
  * Whose words each text block of a user message holds, in order. A text counts as typed where a hook reported it, or where
  * it is in none of Claude Code's forms and no text of a command or skill.
  */
 export function readUserTexts(
   texts: readonly string[],
-  { answers = null, isReported = NONE_REPORTED }: MessageContext = {},
+  { answers = null, isReported = () => false }: MessageContext = {},
 ): SourcedText[][] {
   const hasReported = texts.some((text) => isReported(text));
   let isBody = answers === 'skill';

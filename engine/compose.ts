@@ -112,10 +112,9 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
     await useTempDir(ownEnv, path.join(paths.runDir, 'tmp'));
     const claudeEnvironment = await getClaudeEnvironment(env, paths);
     const own = { redactor, sealedOrigin: seals.getOrigin, usage: getUsage(budget, ledger), claudeEnvironment };
-    const share = shareOptions(env, paths, policy);
     const savings = (fromMs: number, toMs: number) => sumSaved(ledger, fromMs, toMs);
-    const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings, share };
-    return openMemory({ env, config, paths, budget, log, ...own, ...hooks });
+    const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings };
+    return openMemory({ env, config, paths, budget, log, ...own, ...hooks, share: shareOptions(env, paths, policy) });
   });
   const guarded = guardMemory(deferredMemory(opening, config.llm), policy, () => removals.hidden());
   const memory = withUnfinishedTurns(guarded, () => rewriter);
@@ -248,11 +247,6 @@ async function openLedgers(config: Config, stores: Stores, redactor: Redactor, l
 /** Set by every start from the whole configuration, so that they say nothing of the shell. */
 const PASSED_ON = ['port', 'holdMs', 'upstream', 'upstreamCa', 'upstreamProxy'];
 
-function shellSettings(env: NodeJS.ProcessEnv): readonly string[] {
-  const set = readSettings(env).filter(({ key, source }) => source === 'environment' && !PASSED_ON.includes(key));
-  return set.filter(({ value, fallback }) => value !== fallback).map(({ variable }) => variable);
-}
-
 function getUi(config: Config, paths: HomePaths, services: () => EngineServices, log: Log) {
   const folders = libraryFolders(config.library.dir, paths);
   return createUi({ config: config.ui, paths, services, log, now: systemClock.now, folders });
@@ -278,8 +272,9 @@ function getRemovals(
 /** The part of the API's services that rests on the shell that started the daemon. */
 function shellServices(env: NodeJS.ProcessEnv, paths: HomePaths, { text: redact }: Redactor) {
   const { now } = systemClock;
+  const set = readSettings(env).filter(({ key, source }) => source === 'environment' && !PASSED_ON.includes(key));
   return {
-    environment: shellSettings(env),
+    environment: set.filter(({ value, fallback }) => value !== fallback).map(({ variable }) => variable),
     health: createHealth({ paths, env, now }),
     pausing: createPauseSwitch(paths.pausesFile, now),
     undo: createUndo(now),

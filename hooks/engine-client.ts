@@ -52,15 +52,15 @@ export async function callEngine(operation: string, input: Readonly<Record<strin
   const controller = new AbortController();
   const abortAfter = (ms: number): unknown => setTimeout(() => controller.abort(), ms).unref();
   abortAfter(Math.max(CONNECT_MS, remainingMs()));
-  return getAnswer(
-    await postLocal(engineSocket, {
-      path: `/v1/${operation}`,
-      body: JSON.stringify(input),
-      signal: controller.signal,
-      // The shorter limit starts once the request is written: a busy engine then still handles it.
-      onSent: () => abortAfter(remainingMs()),
-    }),
-  );
+  const reply = await postLocal(engineSocket, {
+    path: `/v1/${operation}`,
+    body: JSON.stringify(input),
+    signal: controller.signal,
+    // The shorter limit starts once the request is written: a busy engine then still handles it.
+    onSent: () => abortAfter(remainingMs()),
+  });
+  const { result } = JSON.parse(reply) as { readonly result?: Readonly<Record<string, unknown>> };
+  return { text: toText(result?.['text']), message: toText(result?.['message']) };
 }
 
 /** @throws where there is no such file */
@@ -99,9 +99,4 @@ function parseInput(text: string) {
     agentId: field('agent_id'),
   };
   return parsed.sessionId === '' || parsed.projectDir === '' ? null : parsed;
-}
-
-function getAnswer(reply: string): HookAnswer {
-  const { result } = JSON.parse(reply) as { readonly result?: Readonly<Record<string, unknown>> };
-  return { text: toText(result?.['text']), message: toText(result?.['message']) };
 }

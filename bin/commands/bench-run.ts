@@ -133,12 +133,8 @@ async function draftQuestions(
   if (model === null) return own;
   const fence = (): string => randomBytes(8).toString('hex');
   try {
-    const made = await askForQuestions(turns, model, {
-      budget,
-      limit: most,
-      fence,
-      signal: new AbortController().signal,
-    });
+    const { signal } = new AbortController();
+    const made = await askForQuestions(turns, model, { budget, limit: most, fence, signal });
     return [...made, ...own].slice(0, most);
   } finally {
     await model.close();

@@ -14,10 +14,8 @@ import { isClaude, withSettings } from '../../install/index.ts';
 import { addCommand, type CommandFlags, type Context, pageLines } from '../context.ts';
 import { prepareWithProgress } from '../terminal/progress.ts';
 
-type RunFlags = CommandFlags<'quiet'>;
-
 interface Route {
-  readonly child: ChildCommand;
+  readonly child: { readonly command: string; readonly args: readonly string[]; readonly env: NodeJS.ProcessEnv };
   /** How to start the daemon again on the same port; null when the command goes without it. */
   readonly setup: DaemonSetup | null;
 }
@@ -30,7 +28,7 @@ export function registerRun(program: Command, context: Context): void {
     .argument('[arguments...]', 'passed on unchanged')
     .option('--quiet', 'do not say on stderr what memory has before, and kept after')
     .passThroughOptions()
-    .action(async (command: string, args: string[], { quiet = false }: RunFlags) => {
+    .action(async (command: string, args: string[], { quiet = false }: CommandFlags<'quiet'>) => {
       const { child, setup } = await route(context, command, args);
       const sinceMs = Date.now();
       const isSession = setup !== null && isClaude(command, context.env['COMET_CC_CLAUDE_BIN'] ?? 'claude');
@@ -135,18 +133,12 @@ const PASSED: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQU
 /** A terminal sends these to the whole foreground group: passing them on would deliver them twice. */
 const FROM_TERMINAL: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT']);
 
-interface ChildCommand {
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly env: NodeJS.ProcessEnv;
-}
-
 /**
  * Runs a command on this process's own terminal and passes signals on.
  *
  * @returns its exit code; 128 + n when signal n ended it, 127 when it is not found, 126 when it cannot be run
  */
-export async function runCommand({ command, args, env }: ChildCommand, say: (text: string) => void): Promise<number> {
+export async function runCommand({ command, args, env }: Route['child'], say: (text: string) => void): Promise<number> {
   const { runInForeground } = await import('../../common/run-process.ts');
   let stopPassing: () => void = () => {};
   const { exitCode, failure } = await runInForeground(command, args, env, (send) => {

@@ -20,7 +20,7 @@ export async function checkCerts(paths: HomePaths, nowMs: number): Promise<Check
   const { notAfterMs } = state.leaf;
   const overlap = await inspectRenewal(paths, nowMs);
   const until = `valid until ${new Date(notAfterMs).toISOString().slice(0, 10)}`;
-  const bundle = bundleTrouble(overlap);
+  const bundle = BUNDLE_TROUBLES[overlap.bundle];
   if (bundle !== '') return bad('certs', `${until}, but ${bundle}`, `${AGAIN}, then restart Claude Code`);
   if (notAfterMs - nowMs < LAST_DAY_MS) return bad('certs', `${until}: less than a day`, AGAIN);
   if (overlap.next === 'due') {
@@ -30,30 +30,21 @@ export async function checkCerts(paths: HomePaths, nowMs: number): Promise<Check
   return good('certs', `${until}, key is private${renewal}`);
 }
 
-function bundleTrouble({ bundle }: Renewal): string {
-  switch (bundle) {
-    case 'whole':
-      return '';
-    case 'missing':
-      return 'the bundle that clients trust is missing';
-    case 'without_root':
-      return 'the bundle that clients trust does not hold the root';
-    case 'without_next':
-      return 'the bundle that clients trust does not hold the next root';
-  }
-}
+const BUNDLE_TROUBLES: Readonly<Record<Renewal['bundle'], string>> = {
+  whole: '',
+  missing: 'the bundle that clients trust is missing',
+  without_root: 'the bundle that clients trust does not hold the root',
+  without_next: 'the bundle that clients trust does not hold the next root',
+};
 
 function refused(paths: HomePaths, { reason, file }: { readonly reason: LeafProblem; readonly file: string }): Check {
   if (reason === 'missing') return bad('certs', `not made yet: ${file} is missing`, AGAIN);
   const detail = `${file}: ${reason.replaceAll('_', ' ')}; requests go past comet-cc`;
-  switch (reason) {
-    case 'expired':
-      return bad('certs', detail, `${AGAIN}, then restart Claude Code`);
-    case 'not_yet_valid':
-      return bad('certs', detail, "set this machine's clock right");
-    default:
-      return bad('certs', detail, `remove ${paths.certsDir}, then ${AGAIN}`);
-  }
+  const fixes: Partial<Record<LeafProblem, string>> = {
+    expired: `${AGAIN}, then restart Claude Code`,
+    not_yet_valid: "set this machine's clock right",
+  };
+  return bad('certs', detail, fixes[reason] ?? `remove ${paths.certsDir}, then ${AGAIN}`);
 }
 
 const REPLACE = 'comet-cc install-ca --system';

@@ -72,13 +72,12 @@ function ownTitle(text: string, sessionId: string): string {
     return String(own.findLast((entry) => typeof entry[key] === 'string')?.[key] ?? '');
   };
   // A summary may be that of another session, whose messages are not in this file.
-  const summarized = entries.filter(({ type, leafUuid }) => type === 'summary' && isIn(text, leafUuid));
+  const summarized = entries.filter(
+    ({ type, leafUuid }) =>
+      type === 'summary' && typeof leafUuid === 'string' && text.includes(`"uuid":${JSON.stringify(leafUuid)}`),
+  );
   const summary = summarized.findLast((entry) => typeof entry['summary'] === 'string')?.['summary'];
   return last('custom-title', 'customTitle') || last('ai-title', 'aiTitle') || String(summary ?? '');
-}
-
-function isIn(text: string, uuid: unknown): boolean {
-  return typeof uuid === 'string' && text.includes(`"uuid":${JSON.stringify(uuid)}`);
 }
 
 function firstPrompt(text: string): string {

@@ -30,12 +30,10 @@ type Flags = CommandFlags<'detail' | 'conversation' | 'long' | 'links', 'depth'>
 
 export function registerMemoryShow(memory: Command, context: Context): void {
   const depths = '0 summary and trigger, 1 detailed (written on first use), 2 verbatim with tools';
-  addCommand(
-    memory,
-    'show',
-    'one memory, or a section of a topic page: what was done, decided and left to do',
-    'comet-cc memory show a1b2c3\ncomet-cc memory show last --conversation\ncomet-cc memory show topic:printers#toner',
-  )
+  const description = 'one memory, or a section of a topic page: what was done, decided and left to do';
+  const examples =
+    'comet-cc memory show a1b2c3\ncomet-cc memory show last --conversation\ncomet-cc memory show topic:printers#toner';
+  addCommand(memory, 'show', description, examples)
     .argument('<id>', ID)
     .option('--detail', 'also the details, which a model writes on first use')
     .option('--conversation', 'what you and Claude said, without tools')

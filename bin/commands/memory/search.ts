@@ -188,19 +188,16 @@ function findAnswer({ node, raw }: PublicHit, wanted: ReadonlySet<string>): stri
 }
 
 function whyLine(hit: PublicHit, wanted: ReadonlySet<string>): string {
-  const words = findWords([hit.node.summary, hit.node.trigger, hit.raw?.text ?? ''].join('\n'), wanted);
+  const text = oneLine([hit.node.summary, hit.node.trigger, hit.raw?.text ?? ''].join('\n'));
+  const shared = [...text.matchAll(WORD)].map(([word]) => word).filter((word) => isWanted(word, wanted));
+  // In whatever form, each once.
+  const words = [...new Map(shared.map((word) => [word.toLowerCase(), word])).values()].slice(0, MOST_WORDS);
   const lanes = lanesText(hit.lanes);
   return [
     ...(hit.anchored ? ['about the file'] : hit.isFar ? [FAR] : []),
     ...(words.length > 0 ? [`words: ${words.join(', ')}`] : wanted.size > 0 ? ['no common word, by meaning'] : []),
     ...(lanes === '' ? [] : [lanes]),
   ].join('; ');
-}
-
-/** Words of a text that the question has too, in whatever form, each once. */
-function findWords(text: string, wanted: ReadonlySet<string>): string[] {
-  const words = [...oneLine(text).matchAll(WORD)].map(([word]) => word).filter((word) => isWanted(word, wanted));
-  return [...new Map(words.map((word) => [word.toLowerCase(), word])).values()].slice(0, MOST_WORDS);
 }
 
 function isWanted(word: string, wanted: ReadonlySet<string>): boolean {
