@@ -1,5 +1,5 @@
 import { type FactFilter, filterFacts } from './facts/fact-block.ts';
-import type { ConceptView, FactList, FactView } from './facts.ts';
+import type { FactView } from './facts.ts';
 import { factLines } from './pages/format-facts.ts';
 import type { MemoryParts } from './parts.ts';
 
@@ -8,24 +8,19 @@ interface Where {
   readonly projectDir?: string;
 }
 
-/** A fact, and where it comes from. */
-export interface FactReason extends FactView {
-  /** Memories of the turn that says so. */
-  readonly memories: readonly string[];
-  /** Beginning of the first prompt of its session, '' where it is not known. */
-  readonly session_title: string;
-}
+/** A fact, and where it comes from: `memories` are of the turn that says so, `session_title` may be ''. */
+export type FactReason = Awaited<ReturnType<ReturnType<typeof createFactLibrary>['explainFact']>>;
 
 /** What commands and tools read and erase of facts. */
 export function createFactLibrary({ facts, config, getProject, turnRegistry, catalogue, snapshooter }: MemoryParts) {
   const getKey = ({ projectDir }: Where): string | null => (projectDir === undefined ? null : getProject(projectDir));
   return {
     /** By concept, the most salient first. */
-    listFacts: (filter: Where): Promise<FactList> => facts.list(getKey(filter)),
+    listFacts: (filter: Where) => facts.list(getKey(filter)),
     /** What facts may be about, by name. */
-    listConcepts: (): Promise<readonly ConceptView[]> => facts.concepts(),
+    listConcepts: facts.concepts,
     /** @throws CometError `not_found`, `ambiguous_id` */
-    async explainFact(id: string, filter: Where): Promise<FactReason> {
+    async explainFact(id: string, filter: Where) {
       const fact = await facts.find(id, getKey(filter));
       const nodes = turnRegistry.aliases(fact.turn_id).flatMap(catalogue.nodesCovering);
       const memories = [...new Set(nodes.flatMap((nodeId) => catalogue.current(nodeId)?.node_id ?? []))];

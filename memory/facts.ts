@@ -68,7 +68,6 @@ interface SummaryBatch extends Source {
 }
 
 export type Facts = Awaited<ReturnType<typeof openFacts>>;
-export type FactList = Awaited<ReturnType<Facts['list']>>;
 
 /** A session without a turn for this long is over. */
 const SESSION_MS = 86_400_000;

@@ -1,7 +1,6 @@
 import { CometError, getOnly } from '../common/errors.ts';
 import { grouped } from '../common/map.ts';
 import { compareText, sha256 } from '../common/text.ts';
-import type { Origin } from '../common/turn.ts';
 import { withFreshFiles } from './edit.ts';
 import { getTitle, type MemoryNode } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
@@ -9,20 +8,8 @@ import { readProjectState, type StateItem } from './recall/project-state.ts';
 import { readTasks } from './recall/recall-service.ts';
 import { isNearDuplicate } from './text/paraphrase.ts';
 
-/** An open item, a decision, or the outcome of a memory. */
-export interface Item {
-  /** Six hex digits that stay as long as its text does. */
-  readonly id: string;
-  readonly kind: 'todo' | 'decision' | 'outcome';
-  readonly text: string;
-  readonly origin: Origin;
-  readonly node_id: string;
-  readonly title: string;
-  readonly session_id: string;
-  readonly project: string;
-  /** When it was said. */
-  readonly at: string;
-}
+/** An open item, a decision, or the outcome of a memory; `at` is when it was said. */
+export type Item = Readonly<ReturnType<typeof getItem>>;
 
 export interface ItemFilter {
   readonly projectDir?: string;
@@ -106,8 +93,9 @@ export function createItems(parts: MemoryParts) {
   };
 }
 
-function getItem({ kind, node, text, origin }: StateItem): Item {
+function getItem({ kind, node, text, origin }: StateItem) {
   const { node_id, session_id, project, valid_from: at } = node;
+  // Six hex digits that stay as long as the text does.
   const id = sha256(`${node_id}\n${kind}\n${text}`, 6);
   return { id, kind: KINDS[kind], text, origin, node_id, title: getTitle(node), session_id, project, at };
 }

@@ -103,17 +103,7 @@ export async function createParts(options: MemoryOptions) {
   const removedNodes = options.share?.removed;
   const removal = await openRemoval({ ...stored, topicPages, ...(removedNodes && { removedNodes }) });
   const toolRounds = createToolRounds({ ...stored, compactor, removal });
-  const compacted = {
-    ...stored,
-    compactor,
-    modelUpgrades,
-    topicDetector,
-    files,
-    topicPages,
-    facts,
-    removal,
-    toolRounds,
-  };
+  const compacted = { ...stored, compactor, modelUpgrades, topicDetector, files, topicPages, removal, toolRounds };
   return { ...compacted, pipeline: createPipeline(compacted) };
 }
 

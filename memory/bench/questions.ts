@@ -41,7 +41,7 @@ const SAME_SHARE = 0.6;
 /** A reference is in words of its own, but for the name. */
 const NAMED_SHARE = 0.4;
 /** More turns that answer it: nothing is special about any of them. */
-const MOST_RIGHT: Readonly<Record<QuestionKind, number>> = { value: 3, decision: 3, reason: 3, reference: 3, model: 3 };
+const MOST_RIGHT = 3;
 const SENTENCE_CHARS = [35, 220] as const;
 /** A turn as near as this in the same session is still in the context. */
 const NEAR_TURNS = 8;
@@ -180,7 +180,7 @@ export function makeQuestions(turns: readonly PastTurn[]): Question[] {
     if (draft === null || contentTokens(draft.text).length < LEAST_WORDS[kind] || getLetters(draft.answer).length < 2)
       return;
     const right = rightFor(draft, at);
-    if (right.length > MOST_RIGHT[kind]) return;
+    if (right.length > MOST_RIGHT) return;
     questions.set(draft.text, { kind, ...draft, before: turns.length, right });
   }
 
@@ -212,7 +212,7 @@ export function makeQuestions(turns: readonly PastTurn[]): Question[] {
       if (wanted.length < 5) continue;
       const naming = [...turns.keys()].slice(0, at).filter((place) => letters[place]?.includes(wanted));
       const last = naming.at(-1);
-      if (last === undefined || naming.length > MOST_RIGHT.reference) continue;
+      if (last === undefined || naming.length > MOST_RIGHT) continue;
       const right = naming.filter((place) => findShare(words, place) >= NAMED_SHARE);
       if (right.length === 0) continue;
       if (turns[last]?.turn.sessionId === turn.sessionId && at - last < NEAR_TURNS) continue;

@@ -17,7 +17,10 @@ const Vector = z.array(z.number()).min(1);
 const Answer = z.union([
   z
     .looseObject({ data: z.array(z.looseObject({ embedding: Vector, index: z.int().optional() })) })
-    .transform(({ data }) => inOrder(data)),
+    .transform(({ data }) => {
+      const rows = data.map(({ embedding, index }, at) => ({ embedding, at: index ?? at }));
+      return rows.sort((left, right) => left.at - right.at).map(({ embedding }) => embedding);
+    }),
   z.looseObject({ embeddings: z.array(Vector) }).transform(({ embeddings }) => embeddings),
 ]);
 
@@ -94,13 +97,6 @@ function hasWords(text: string): boolean {
 function getAddress(baseUrl: string): string {
   const base = trimEnd(baseUrl, '/');
   return base.endsWith('/api') ? `${base}/embed` : `${base}/embeddings`;
-}
-
-function inOrder(rows: readonly { readonly embedding: number[]; readonly index?: number | undefined }[]): number[][] {
-  return rows
-    .map(({ embedding, index }, at) => ({ embedding, at: index ?? at }))
-    .sort((left, right) => left.at - right.at)
-    .map(({ embedding }) => embedding);
 }
 
 function toEndpointError(what: string, { baseUrl }: Pick<ModelEndpointOptions, 'baseUrl'>): CometError {

@@ -59,8 +59,6 @@ export function loadStaticTable(): StaticTable {
 
 /** Longer texts are cut before they are embedded; full-text search covers all of them. */
 const MAX_CHARS = 20_000;
-/** Together the character n-grams of a word weigh as much as the word itself. */
-const GRAM_SHARE = 1;
 
 /**
  * A vector without a model: words and their character 3- and 4-grams, hashed with a sign.
@@ -78,7 +76,8 @@ function* hashText(text: string, dimensions: number): Steps<Float32Array> {
     const weight = Math.sqrt(count);
     addFeature(vector, `w:${token}`, weight);
     const grams = characterGrams(token);
-    for (const gram of grams) addFeature(vector, gram, (weight * GRAM_SHARE) / Math.sqrt(grams.length));
+    // Together they weigh as much as the word itself.
+    for (const gram of grams) addFeature(vector, gram, weight / Math.sqrt(grams.length));
   }
   return toUnit(vector);
 }

@@ -52,34 +52,12 @@ export interface TurnSource {
 }
 
 /** What a turn did; facts as they were afterwards, or when they were removed. */
-export interface TurnChanges {
-  readonly added: readonly Fact[];
-  readonly reasserted: readonly Fact[];
-  readonly negated: readonly Fact[];
-  readonly evicted: readonly Fact[];
-  readonly pruned: readonly Fact[];
-}
+export type TurnChanges = Readonly<Record<'added' | 'reasserted' | 'negated' | 'evicted' | 'pruned', readonly Fact[]>>;
 
-export interface FactStore {
-  readonly ontology: Ontology;
-  /** What holds, by the time of the last assertion. */
-  readonly facts: readonly Fact[];
-  /** What was negated, by the time of the negation. */
-  readonly closed: readonly Fact[];
-  /**
-   * Once for each user turn, with or without facts: applies negations, then assertions, evicts, and lets salience decay.
-   * A fact of class `session` or `ephemeral` belongs to its session: turns of other sessions leave it alone.
-   */
-  applyTurn(facts: readonly ExtractedFact[], source: TurnSource): TurnChanges;
-  /** Removes and returns what holds for that session only. */
-  endSession(sessionId: string): readonly Fact[];
-  /** Erases and returns a fact by id, or all facts of a concept, closed ones too. */
-  forget(idOrConcept: string): readonly Fact[];
-  serialize(): FactState;
-}
+export type FactStore = Readonly<ReturnType<typeof createFactStore>>;
 
 /** @throws ZodError if `state` is no state */
-export function createFactStore({ state, ...rules }: FactStoreOptions): FactStore {
+export function createFactStore({ state, ...rules }: FactStoreOptions) {
   const { ontology } = rules;
   const isKnown = ({ concept }: Fact): boolean => conceptNamed(ontology, concept) !== null;
   const restored = state === undefined ? { facts: [], closed: [] } : factStateSchema.parse(state);
@@ -149,21 +127,30 @@ export function createFactStore({ state, ...rules }: FactStoreOptions): FactStor
 
   return {
     ontology,
+    /** What holds, by the time of the last assertion. */
     get facts() {
       return facts;
     },
+    /** What was negated, by the time of the negation. */
     get closed() {
       return closed;
     },
+    /**
+     * Once for each user turn, with or without facts: applies negations, then assertions, evicts, and lets salience
+     * decay. A fact of class `session` or `ephemeral` belongs to its session: turns of other sessions leave it alone.
+     */
     applyTurn,
-    endSession: (sessionId) => remove((fact) => !isLasting(ontology, fact.concept) && fact.session_id === sessionId),
-    forget(idOrConcept) {
+    /** Removes and returns what holds for that session only. */
+    endSession: (sessionId: string): readonly Fact[] =>
+      remove((fact) => !isLasting(ontology, fact.concept) && fact.session_id === sessionId),
+    /** Erases and returns a fact by id, or all facts of a concept, closed ones too. */
+    forget(idOrConcept: string): readonly Fact[] {
       const isNamed = ({ id, concept }: Fact): boolean => id === idOrConcept || concept === idOrConcept;
       const removals = [...remove(isNamed), ...closed.filter(isNamed)];
       closed = closed.filter((fact) => !isNamed(fact));
       return removals;
     },
-    serialize: () => ({ version: 1, facts, closed }),
+    serialize: (): FactState => ({ version: 1, facts, closed }),
   };
 }
 

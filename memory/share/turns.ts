@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
+import { grouped } from '../../common/map.ts';
 import { redactTurn } from '../ingest/redact-turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
@@ -32,14 +33,10 @@ export async function unpack({ turn }: TurnPayload): Promise<JournalTurn | null>
 /** Published nodes with turns that have not left yet, by session. */
 export function withUnsentTurns({ memory, rules, state }: ShareContext): ReadonlyMap<string, readonly MemoryNode[]> {
   const { known, turns } = state();
-  const nodesByTurn = new Map<string, MemoryNode[]>();
-  if (!rules.raw) return nodesByTurn;
-  for (const node of memory.nodes()) {
-    const isPublished = (known[node.node_id]?.digest ?? '') !== '';
-    if (!isPublished || node.turns.every((turnId) => turnId in turns)) continue;
-    nodesByTurn.set(node.session_id, [...(nodesByTurn.get(node.session_id) ?? []), node]);
-  }
-  return nodesByTurn;
+  if (!rules.raw) return new Map();
+  const isPublished = ({ node_id }: MemoryNode): boolean => (known[node_id]?.digest ?? '') !== '';
+  const unsent = memory.nodes().filter((node) => isPublished(node) && node.turns.some((id) => !(id in turns)));
+  return grouped(unsent, ({ session_id }) => session_id);
 }
 
 /** Turns of the next sessions, up to some megabytes; empty when all have left. */

@@ -100,9 +100,9 @@ export async function openLanceBus({ uri, env }: { uri: string; env: NodeJS.Proc
       guarded(async () => {
         if (rows.length === 0) return;
         const table = await openOrNull(connection, machine);
-        if (table === null) (await connection.createTable(machine, records(rows), { schema: logSchema() })).close();
+        if (table === null) (await connection.createTable(machine, asRows(rows), { schema: logSchema() })).close();
         else {
-          await table.add(records(rows));
+          await table.add(asRows(rows));
           const chars = rows.reduce((sum, { payload }) => sum + payload.length, 0);
           if (!isTidied && chars < LARGE_CHARS) await tidy(table);
         }
@@ -182,10 +182,6 @@ async function lastRow(table: Table): Promise<Row | null> {
   return asRows(await newest.toArray())[0] ?? null;
 }
 
-function records(rows: readonly Row[]): Record<string, unknown>[] {
-  return asRows(rows).map((row) => ({ ...row }));
-}
-
 async function getRows(table: Table, which: string, limit: number): Promise<Row[]> {
   // A row of a size that no machine writes is not loaded.
   const rows = table.query().where(`(${which}) AND octet_length(payload) <= ${MOST_BYTES}`).select(COLUMNS);
@@ -210,7 +206,7 @@ async function rewrite(
   let fresh: Table | null = null;
   for (let from = 0; ; ) {
     const page = await getRows(old, `sequence >= ${from}`, PAGE);
-    const rest = records(page.filter(({ sequence }) => !removedSequences.has(sequence)));
+    const rest = asRows(page.filter(({ sequence }) => !removedSequences.has(sequence)));
     if (rest.length > 0 && fresh === null)
       fresh = await connection.createTable(machine, rest, { mode: 'overwrite', schema: logSchema() });
     else if (rest.length > 0) await fresh?.add(rest);
