@@ -303,19 +303,19 @@ async function removeNodes(
     await cleanBrief({ sessionId, isOver, gone: new Set(turnIds) }, nodeFiles);
   }
   await store.exclusive(async (store) => {
-    const ids = nodes.flatMap((node) => [
-      node.node_id,
-      ...catalogue.pointersTo(node.node_id).map((each) => each.node_id),
-    ]);
+    const ids = nodes.flatMap((node) => [node, ...catalogue.pointersTo(node.node_id)]).map(({ node_id }) => node_id);
     const removedIds = new Set(ids);
     const relinked = catalogue.every().filter((node) => !removedIds.has(node.node_id) && mentions(node, removedIds));
     await store.remove(ids, turnIds);
     await store.save(relinked.map((node) => withoutLinks(node, removedIds)));
     await removeFromPages(removedIds, parts);
-    const kept = wholes
-      .flatMap(({ turnId }) => turnRegistry.aliases(turnId))
-      .flatMap((turnId) => catalogue.nodesCovering(turnId));
-    await reindex([...new Set(kept)], parts);
+    const names = wholes.flatMap(({ turnId }) => turnRegistry.aliases(turnId));
+    const kept = [...new Set(names.flatMap((turnId) => catalogue.nodesCovering(turnId)))];
+    // Their rows hold words of removed rounds.
+    if (kept.length > 0) {
+      await indexer.remove(kept);
+      indexer.upsert(kept.flatMap((id) => catalogue.get(id) ?? []));
+    }
     await snapshooter.scrub(removedIds, new Set(turnIds), (id) => catalogue.get(id) !== undefined);
   });
   await indexer.optimize();
@@ -345,13 +345,6 @@ async function getTexts(turnIds: readonly string[], { turnRegistry, turnReader }
 function getTaskSources(nodes: readonly MemoryNode[], texts: readonly SaidTurn[]): TaskSources {
   const calls = texts.flatMap(({ turn }) => turn.parts.filter(({ kind }) => kind === 'tool_use'));
   return { nodes: new Set(nodes.map(({ node_id }) => node_id)), calls };
-}
-
-/** Their rows hold words of removed rounds. */
-async function reindex(ids: readonly string[], { catalogue, indexer }: RemovalParts): Promise<void> {
-  if (ids.length === 0) return;
-  await indexer.remove(ids);
-  indexer.upsert(ids.flatMap((id) => catalogue.get(id) ?? []));
 }
 
 function mentions({ links, parent_node_id, superseded_by, facts }: MemoryNode, removedIds: ReadonlySet<string>) {

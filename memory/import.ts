@@ -149,15 +149,10 @@ function createDocuments(parts: MemoryParts) {
     const own = catalogue.all().filter((node) => node.session_id === session_id && isFromText(node));
     const outdated = own.filter((node) => !node.turns.some((turnId) => pieces.has(turnId)));
     if (fresh.length + outdated.length > 0) await snapshooter.take('import');
-    const keptIds = new Set((await turnReader.turns(session_id)).map(({ turnId }) => turnId));
+    const kept = new Set((await turnReader.turns(session_id)).map(({ turnId }) => turnId));
     const { project } = source;
-    const marks = {
-      kind: 'document',
-      project,
-      link: `document:${file}`,
-      redacted: text !== request.text,
-      kept: keptIds,
-    } as const;
+    const redacted = text !== request.text;
+    const marks = { kind: 'document', project, link: `document:${file}`, redacted, kept } as const;
     for (const [at, batch] of slices(fresh, BATCH).entries()) {
       progress = { file, done: at * BATCH, total: fresh.length };
       const knownTags = catalogue.tags(project);
@@ -215,17 +210,14 @@ const TRIGGER_CHARS = 300;
 /** A note should be found at once, but a rebuild of the whole index is not waited for. */
 const INDEXED_MS = 2_000;
 
-/** `isNew` is false where the same note is in memory already. */
-interface SavedNote {
-  readonly node: MemoryNode;
-  readonly isNew: boolean;
-}
-
-/** Saves notes of programs. Who asked a program to note something is unknown, so the origin is `tool`. */
-function createNotes(parts: MemoryParts): (request: NoteRequest) => Promise<SavedNote> {
+/**
+ * Saves notes of programs. Who asked a program to note something is unknown, so the origin is `tool`; `isNew` is false
+ * where the same note is in memory already.
+ */
+function createNotes(parts: MemoryParts) {
   const { getProject, clock, redactor, catalogue, turnReader, indexer, removal } = parts;
 
-  return async (request) => {
+  return async (request: NoteRequest) => {
     const text = (await redactor.inSlices.text(stripOwnBlocks(request.text))).trim();
     if (text === '')
       throw new CometError('node_invalid', 'nothing is left of the note after redaction; say it in your own words');

@@ -55,12 +55,10 @@ export { isReminder } from './tasks/trigger.ts';
 
 /** Makes facts of what nodes say, see `openSchema`. */
 export async function migrateNodeFacts(paths: HomePaths): Promise<void> {
-  const migration = await import('./migrate-facts.ts');
-  await migration.migrateNodeFacts(paths);
+  await (await import('./migrate-facts.ts')).migrateNodeFacts(paths);
 }
 
 /** Rewrites the node files and briefs of schema 1, see `openSchema`. */
 export async function migrateNodeFiles(dirs: MigrationDirs): Promise<MigratedFiles> {
-  const migration = await import('./storage/fs/migrate-node-files.ts');
-  return migration.migrateNodeFiles(dirs);
+  return (await import('./storage/fs/migrate-node-files.ts')).migrateNodeFiles(dirs);
 }

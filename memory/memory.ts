@@ -127,10 +127,7 @@ function getFactChanges({ facts, config }: MemoryParts) {
 function getSearch(parts: MemoryParts & { readonly libraryBlock: OpenBlock }, repair: BackgroundTasks['repair']) {
   const { catalogue, clock, config, files, filter, index, log, getProject, reranker, turnReader } = parts;
   const { recall, rerank: rules } = config;
-  const reranking =
-    reranker === undefined
-      ? {}
-      : { reranking: createReranking({ reranker, rules, deadlineMs: recall.deadlineMs, now: clock.now, log }) };
+  const { now } = clock;
   const { answer } = parts.priority;
   const found = createRecaller({
     index,
@@ -140,9 +137,9 @@ function getSearch(parts: MemoryParts & { readonly libraryBlock: OpenBlock }, re
     files,
     config: recall,
     repair,
-    now: clock.now,
-    ...(filter === undefined ? {} : { filter }),
-    ...reranking,
+    now,
+    ...(filter && { filter }),
+    ...(reranker && { reranking: createReranking({ reranker, rules, deadlineMs: recall.deadlineMs, now, log }) }),
   });
   const ranked: Recaller = {
     ...found,

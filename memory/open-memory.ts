@@ -19,6 +19,7 @@ import type { Reranker } from './recall/reranking.ts';
 import type { ShareOptions } from './share/parts.ts';
 import { SHARED_ID, taskKey } from './share/row.ts';
 import type { Sharing } from './share.ts';
+import type { IdSetFile } from './storage/fs/set-files.ts';
 import type { PageFiles } from './storage/page-files.ts';
 import { libraryPaths } from './storage/paths.ts';
 import type { Snapshots } from './storage/snapshot-files.ts';
@@ -160,28 +161,18 @@ async function getShare({ share, config, env, paths }: OpenMemoryOptions): Promi
   const { createIdSetFile } = await import('./storage/fs/set-files.ts');
   const removed = createIdSetFile(path.join(paths.shareDir, 'removed'), SHARED_ID);
   const faded = createFadedFile(path.join(paths.shareDir, 'faded'));
-  const isShared = async (): Promise<boolean> => {
-    const { url } = share.settings();
-    if (url !== '') await ensureDir(paths.shareDir);
-    return url !== '';
+  const whereShared = (add: IdSetFile['add']) => async (ids: readonly string[]) => {
+    if (share.settings().url === '') return;
+    await ensureDir(paths.shareDir);
+    await add(ids);
   };
   return {
     share: {
       ...share,
       openBus: async (uri, env) => (await import('./share/lancedb/bus.ts')).openLanceBus({ uri, env }),
       stateFile: createStateFile(paths.shareDir),
-      removed: {
-        load: removed.load,
-        add: async (ids) => {
-          if (await isShared()) await removed.add(ids);
-        },
-      },
-      faded: {
-        ...faded,
-        add: async (keys) => {
-          if (await isShared()) await faded.add(keys);
-        },
-      },
+      removed: { ...removed, add: whereShared(removed.add) },
+      faded: { ...faded, add: whereShared(faded.add) },
       passphrase: async (env) =>
         env['COMET_CC_SHARE_PASSPHRASE'] || (await readPassphrase(path.join(paths.shareDir, 'passphrase'))),
       keepsDrafts: config.llm === 'claude' || config.llm === 'openai',

@@ -27,12 +27,6 @@ interface Parts extends Pick<MemoryParts, 'topicPages' | 'redactor' | 'factFiles
 type KeyOf = (project: string) => string;
 type Redact = (text: string) => string;
 
-/** Of texts that were read before, without looking at them again. */
-function createRedact({ redactor }: Parts): Redact {
-  const redacted = new LruMap<string, string>(MOST_KNOWN);
-  return (text) => redacted.getOrCreate(text, () => redactor.text(text));
-}
-
 function createPages({ topicPages, clock }: Parts, redact: Redact) {
   const { replace } = topicPages.files;
 
@@ -120,7 +114,9 @@ export function createSharedPages(
   parts: Parts,
 ): Pick<SharedMemory, 'blocks' | 'saveBlocks' | 'changedApart' | 'dropFaded'> {
   const { topicPages, factFiles, share } = parts;
-  const redact = createRedact(parts);
+  /** Texts that were read before, without looking at them again. */
+  const redacted = new LruMap<string, string>(MOST_KNOWN);
+  const redact = (text: string): string => redacted.getOrCreate(text, () => parts.redactor.text(text));
   const pages = createPages(parts, redact);
   const facts = createFacts(parts, redact);
   return {

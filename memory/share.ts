@@ -237,16 +237,12 @@ function createRequests({ catalogue, share: options }: Parts, { use, pullAll }: 
       use(callerEnv);
       return asked(async (share) => {
         const { changed, tasks, blocks, gone, withdrawn, kept, turns } = await share.preview();
-        const nodes = changed.map(({ node }) => ({ ...node, title: getTitle(node) }));
         return {
-          nodes,
-          removed: gone.length,
-          withdrawn: withdrawn.length,
-          tasks: tasks.map(({ file }) => file),
+          nodes: changed.map(({ node }) => ({ ...node, title: getTitle(node) })),
+          ...{ removed: gone.length, withdrawn: withdrawn.length, tasks: tasks.map(({ file }) => file) },
           /** What was written into pages by hand, as it would leave; without a text: what would be taken out. */
           pages: blocks.leaving.map(({ block }) => ({ file: block?.page.file ?? '', text: block?.text ?? null })),
-          turns: turns.length,
-          kept,
+          ...{ turns: turns.length, kept },
         };
       });
     },
@@ -298,13 +294,8 @@ export function createSharing(parts: Parts) {
       if (state === null) return null;
       return {
         ...{ url, scope, projects, name: state.name, machine: state.machine, sealed: state.salt !== null },
-        ...{
-          pushed_at: state.pushed,
-          pulled_at: state.pulled,
-          waiting: state.outbox.length,
-          restarted: state.restarted,
-          reading: opener.reading(),
-        },
+        ...{ pushed_at: state.pushed, pulled_at: state.pulled, waiting: state.outbox.length },
+        ...{ restarted: state.restarted, reading: opener.reading() },
         machines: getMachines(state, trusted),
         changed_apart: await opener.changedApart(),
         problem: exchange.problem(),

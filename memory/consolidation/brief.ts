@@ -66,12 +66,8 @@ export function listNodesSince(nodes: readonly MemoryNode[], sinceMs: number): r
 }
 
 /** What a pass should look at: corrections, repeated patterns and neglected topics. */
-export function gatherFindings({
-  nodes,
-  pages,
-  sinceMs,
-  nowMs,
-}: Pick<BriefInput, 'nodes' | 'pages' | 'sinceMs' | 'nowMs'>) {
+export function gatherFindings(input: Pick<BriefInput, 'nodes' | 'pages' | 'sinceMs' | 'nowMs'>) {
+  const { nodes, pages, sinceMs, nowMs } = input;
   const fresh = listNodesSince(nodes, sinceMs);
   const ids = new Set(fresh.map(({ node_id }) => node_id));
   const isNow = (at: string | null | undefined): boolean => Date.parse(at ?? '') > sinceMs;

@@ -294,8 +294,16 @@ export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number) {
     if (parent !== null && !isRedirect(node)) membersOf.set(parent, (membersOf.get(parent) ?? 0) + 1);
   }
   const ids = new Set([...nodes.values()].flatMap((node) => (isRedirect(node) ? [] : node.turns)));
+  /** Of drafts only: a merged node keeps its text. */
+  const isOldRedirect = (node: MemoryNode): boolean =>
+    isRedirect(node) &&
+    node.superseded_as !== 'merged' &&
+    node.valid_to !== null &&
+    nowMs - Date.parse(node.valid_to) > REDIRECT_AGE_MS &&
+    nodes.has(node.superseded_by as string) &&
+    node.turns.every((turnId) => ids.has(turnId));
   const isOver = (node: MemoryNode): boolean =>
-    isGroup(node) ? (membersOf.get(node.node_id) ?? 0) < MIN_MEMBERS : isOldPointer(node, nodes, ids, nowMs);
+    isGroup(node) ? (membersOf.get(node.node_id) ?? 0) < MIN_MEMBERS : isOldRedirect(node);
   const removed = new Set([...nodes.values()].filter(isOver).map(({ node_id }) => node_id));
   const pointedTo = new Set(
     [...nodes.values()].flatMap((node) => (isRedirect(node) ? [node.superseded_by ?? ''] : [])),
@@ -315,21 +323,4 @@ export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number) {
     if (!isSame || parent !== node.parent_node_id) changed.push({ ...node, links, parent_node_id: parent });
   }
   return { changed, removed: [...removed].sort() };
-}
-
-/** Redirects of drafts only: a merged node keeps its text. */
-function isOldPointer(
-  node: MemoryNode,
-  nodes: ReadonlyMap<string, MemoryNode>,
-  ids: ReadonlySet<string>,
-  nowMs: number,
-): boolean {
-  return (
-    isRedirect(node) &&
-    node.superseded_as !== 'merged' &&
-    node.valid_to !== null &&
-    nowMs - Date.parse(node.valid_to) > REDIRECT_AGE_MS &&
-    nodes.has(node.superseded_by as string) &&
-    node.turns.every((turnId) => ids.has(turnId))
-  );
 }

@@ -50,10 +50,6 @@ const FIRST_BRIEF_MS = 7 * DAY_MS;
 const MOST_BRIEFS = 20;
 const MOST_UNTOLD = 200;
 
-export interface ConsolidationStatus extends Pick<DreamLedger, 'at' | 'merged' | 'groups' | 'pruned' | 'left'> {
-  readonly running: boolean;
-}
-
 export type ConsolidationReport = ReturnType<typeof getReport>;
 export type Consolidator = Awaited<ReturnType<typeof openConsolidator>>;
 
@@ -125,7 +121,7 @@ export async function openConsolidator(parts: Parts) {
         running = false;
       }
     },
-    status(): ConsolidationStatus | null {
+    status() {
       if (last === null) return null;
       const { at, merged, groups, pruned, left } = last;
       return { at, merged, groups, pruned, left, running };
@@ -388,12 +384,7 @@ function getReport(
     looked_at: lookedAt,
     ...{ merged, groups, tags, linked, pruned },
     /** Topic pages that changed, the statements that they gained, and those that no longer hold. */
-    pages: {
-      changed: [...pages.changed.keys()],
-      added: pages.added,
-      ended: pages.ended,
-      problems,
-    },
+    pages: { changed: [...pages.changed.keys()], added: pages.added, ended: pages.ended, problems },
     /** Page of the inbox, as `inbox/2026-11-24.md`; null where no brief is written. */
     brief: brief?.rewrite.name ?? null,
     /** Nodes left to the next run. */
@@ -423,13 +414,11 @@ async function writeChange(
     for (const page of record.pages ?? []) {
       if (await pageFiles.replace(page)) continue;
       await undo(record, files, dreams, pageFiles);
-      await dreams.end();
       return null;
     }
     await dreams.save(ledger);
   } catch (error) {
     await undo(record, files, dreams, pageFiles);
-    await dreams.end();
     const hint = 'nothing was changed; make room, or see whether the folder may be written, and run comet-cc dream';
     throw new CometError('unsafe_file', `memory and pages cannot be written (${getReason(error)}): ${hint}`, {
       cause: error,
@@ -442,13 +431,11 @@ async function writeChange(
 /** Undoes an interrupted write; false if there was none. */
 export async function recoverChange(files: Files, dreams: DreamFiles, pageFiles: PageFiles): Promise<boolean> {
   const record = await dreams.pending();
-  if (record === null) return false;
-  await undo(record, files, dreams, pageFiles);
-  await dreams.end();
-  return true;
+  if (record !== null) await undo(record, files, dreams, pageFiles);
+  return record !== null;
 }
 
-/** Keeps nodes and pages that were edited since. */
+/** Ends the change; keeps nodes and pages that were edited since. */
 async function undo(
   { changes, pages = [], former }: ChangeRecord,
   files: Files,
@@ -470,4 +457,5 @@ async function undo(
   }
   if (back.length > 0) await files.save(back);
   if (removals.length > 0) await files.drop(removals);
+  await dreams.end();
 }

@@ -97,20 +97,15 @@ function upgradeConcept(concept: unknown, path: string, warnings: OntologyProble
  * The user's ontology with the concepts that a project adds. What the user's declares stays as it is, so a project can
  * neither replace a concept nor change its class; such concepts are left out and reported.
  */
-export function mergeOntologies(
-  user: Ontology,
-  project: Ontology,
-): { readonly ontology: Ontology; readonly warnings: readonly OntologyProblem[] } {
+export function mergeOntologies(user: Ontology, project: Ontology) {
   const names = new Set(Object.keys(user.concepts).map((each) => each.toLowerCase()));
   const [taken, added] = [[] as string[], [] as string[]];
   for (const each of Object.keys(project.concepts)) (names.has(each.toLowerCase()) ? taken : added).push(each);
   const concepts = { ...user.concepts };
   for (const each of added) concepts[each] = project.concepts[each] as Concept;
   const message = 'the user declares this concept, and a project may only add concepts; choose another name';
-  return {
-    ontology: { version: VERSION, concepts },
-    warnings: taken.map((each) => ({ path: `concepts.${each}`, message })),
-  };
+  const ontology: Ontology = { version: VERSION, concepts };
+  return { ontology, warnings: taken.map((each) => ({ path: `concepts.${each}`, message })) };
 }
 
 export function conceptNamed(ontology: Ontology, concept: string): Concept | null {

@@ -175,16 +175,12 @@ function isKnown(draft: Draft, { text, nodeId, at }: Candidate): boolean {
     ({ section, statement, tokens }) =>
       section !== REPORTED && saySame(tokens, own) && (section !== BEFORE || (statement.validTo ?? '9') > day),
   );
-  if (same !== undefined) {
-    const { nodes } = same.statement;
-    if (!nodes.includes(nodeId) && nodes.length < MOST_SOURCES) {
-      same.statement = { ...same.statement, nodes: [...nodes, nodeId] };
-      same.isChanged = true;
-    }
-    draft.sources.add(nodeId);
-    return true;
+  if (same === undefined && !draft.others.some((line) => saySame(line, own))) return false;
+  const nodes = same?.statement.nodes ?? [];
+  if (same !== undefined && !nodes.includes(nodeId) && nodes.length < MOST_SOURCES) {
+    same.statement = { ...same.statement, nodes: [...nodes, nodeId] };
+    same.isChanged = true;
   }
-  if (!draft.others.some((line) => saySame(line, own))) return false;
   draft.sources.add(nodeId);
   return true;
 }

@@ -14,7 +14,7 @@ export interface ShareRules {
   readonly scope: ShareScope;
   /** Keys of the projects that may leave (normalized remote URLs); for `me`, none means all. */
   readonly projects: readonly string[];
-  /** Whether verbatim turns leave, and are taken over, too. */
+  /** Whether verbatim turns leave, and are taken over, too; in scope `me` alone. */
   readonly raw: boolean;
   /** Whether a `.comet-cc.json` keeps this project on the machine. */
   readonly isForbidden: (project: string) => boolean;

@@ -7,9 +7,10 @@ import type { Redactor } from '../../redact/index.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
 import type { BlockChanges, PageBlock } from '../pages/page-blocks.ts';
+import type { IdSetFile } from '../storage/fs/set-files.ts';
 import type { TaskText } from '../tasks/task-files.ts';
 import type { Bus } from './bus.ts';
-import type { ShareRules, ShareScope } from './filter.ts';
+import type { ShareRules } from './filter.ts';
 import { canonicalJson, generateKeys, MACHINE_ID, Row } from './row.ts';
 import { newSalt, sealingKey } from './seal.ts';
 import { Head, Peer } from './state.ts';
@@ -18,9 +19,7 @@ import { Head, Peer } from './state.ts';
 export const BATCH = 500;
 
 /** Keys of facts that a person wrote, which memory has dropped here since the last time. */
-export interface FadedFacts {
-  load(): Promise<readonly string[]>;
-  add(keys: readonly string[]): Promise<void>;
+export interface FadedFacts extends IdSetFile {
   drop(keys: readonly string[]): Promise<void>;
 }
 
@@ -96,12 +95,6 @@ export interface StateFile {
   remove(): Promise<void>;
 }
 
-/** Ids of nodes and tasks that the user removed, here or on another machine: they do not come back. */
-export interface RemovedNodes {
-  load(): Promise<readonly string[]>;
-  add(nodeIds: readonly string[]): Promise<void>;
-}
-
 /** Memory, as far as sharing reads and changes it. */
 export interface SharedMemory {
   nodes(): readonly MemoryNode[];
@@ -130,16 +123,12 @@ export interface SharedMemory {
 }
 
 /** As the configuration has it. */
-export interface ShareSettings {
+export interface ShareSettings extends Pick<ShareRules, 'scope' | 'projects' | 'raw'> {
   /** '' where nothing is shared. */
   readonly url: string;
-  readonly scope: ShareScope;
-  readonly projects: readonly string[];
   /** Ids of machines. */
   readonly trusted: readonly string[];
   readonly name: string;
-  /** Verbatim turns leave too, in scope `me`. */
-  readonly raw: boolean;
   /** 0: only when asked. */
   readonly intervalMinutes: number;
 }
@@ -150,7 +139,8 @@ export interface ShareOptions {
   readonly keepSettings: (changed: Partial<ShareSettings>) => Promise<void>;
   readonly openBus: (url: string, env: NodeJS.ProcessEnv) => Promise<Bus>;
   readonly stateFile: StateFile;
-  readonly removed: RemovedNodes;
+  /** Ids of nodes and tasks that the user removed, here or on another machine: they do not come back. */
+  readonly removed: IdSetFile;
   readonly faded: FadedFacts;
   /** Null where none is set. */
   readonly passphrase: (env: NodeJS.ProcessEnv) => Promise<string | null>;
@@ -160,10 +150,8 @@ export interface ShareOptions {
   readonly env: NodeJS.ProcessEnv;
 }
 
-export interface ShareParts {
+export interface ShareParts extends Pick<ShareOptions, 'stateFile' | 'removed'> {
   readonly bus: Bus;
-  readonly stateFile: StateFile;
-  readonly removed: RemovedNodes;
   readonly memory: SharedMemory;
   readonly redactor: Redactor;
   readonly rules: ShareRules;

@@ -35,8 +35,8 @@ const FIRST = 100;
 const LEAST = 10;
 const READ_CHARS = 8 * 1024 * 1024;
 
-/** Takes over what other machines published. */
-export function createReader(context: ShareContext) {
+/** Takes over what other machines published. The result throws CometError `share_failed`. */
+export function createPull(context: ShareContext): () => Promise<void> {
   const { bus, state, keep, memory, rules, signal, looked } = context;
 
   async function pullFrom(machine: string): Promise<void> {
@@ -73,17 +73,14 @@ export function createReader(context: ShareContext) {
     }
   }
 
-  return {
-    /** @throws CometError `share_failed` */
-    async pull(): Promise<void> {
-      await noteRaw(context);
-      for (const machine of await bus.machines()) if (machine !== state().machine) await pullFrom(machine);
-      const revision = memory.revision();
-      const stray = looked.redirects === revision ? [] : strayRedirects(memory.nodes());
-      if (stray.length > 0) await memory.save(stray);
-      else looked.redirects = revision;
-      await keep({ pulled: new Date(context.now()).toISOString() });
-    },
+  return async () => {
+    await noteRaw(context);
+    for (const machine of await bus.machines()) if (machine !== state().machine) await pullFrom(machine);
+    const revision = memory.revision();
+    const stray = looked.redirects === revision ? [] : strayRedirects(memory.nodes());
+    if (stray.length > 0) await memory.save(stray);
+    else looked.redirects = revision;
+    await keep({ pulled: new Date(context.now()).toISOString() });
   };
 }
 

@@ -1,5 +1,5 @@
 import { openContext, type ShareParts, type ShareState } from './parts.ts';
-import { createReader } from './reader.ts';
+import { createPull } from './reader.ts';
 import { createWriter } from './writer.ts';
 
 export type Share = Awaited<ReturnType<typeof openShare>>;
@@ -8,14 +8,13 @@ export type Share = Awaited<ReturnType<typeof openShare>>;
 export async function openShare(parts: ShareParts, state: ShareState) {
   const context = await openContext(parts, state);
   const { pending, push } = createWriter(context);
-  const { pull } = createReader(context);
   return {
     state: context.state,
     /** What a push would send; changes nothing. */
     preview: pending,
     /** Returns how many rows were sent. */
     push,
-    pull,
+    pull: createPull(context),
     /** Reads the log of this machine again, because what its nodes count as has changed. */
     async readAgain(machine: string): Promise<void> {
       const { known, peers } = context.state();

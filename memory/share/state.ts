@@ -139,6 +139,7 @@ export type Change =
 /** What a row changes here. Applying it again changes nothing. */
 export function getChange({ machine, name }: Peer, payload: Payload, reader: Reader): Change | Refusal {
   if (payload.kind === 'card') return { kind: 'none' };
+  const { projects } = reader;
   const isTeam = reader.scope === 'team';
   if (isTeam && ['task', 'turn', 'block'].includes(payload.kind)) return 'invalid';
   if (payload.kind === 'task') {
@@ -147,7 +148,6 @@ export function getChange({ machine, name }: Peer, payload: Payload, reader: Rea
     return reader.isRemoved(taskKey(task)) ? { kind: 'none' } : { kind: 'task', payload };
   }
   if (payload.kind === 'block') {
-    const { projects } = reader;
     const isOther = projects.length > 0 && payload.block !== null && !projects.includes(payload.block.page.project);
     return isOther ? 'project' : { kind: 'block', payload };
   }
@@ -161,7 +161,6 @@ export function getChange({ machine, name }: Peer, payload: Payload, reader: Rea
   if (reader.isRemoved(nodeId)) return { kind: 'none' };
   if (payload.kind === 'turn') return reader.raw ? { kind: 'turn', payload } : { kind: 'none' };
   const { node } = payload;
-  const { projects } = reader;
   if ((isTeam || projects.length > 0) && !projects.includes(node.project)) return 'project';
   if (!isTeam) return { kind: 'save', node: fromOwnMachine(node) };
   if (owner !== null && !isTheirs) return 'taken';

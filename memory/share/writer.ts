@@ -77,9 +77,7 @@ export function createWriter(context: ShareContext) {
     await queue(context);
     await reconcile();
     let sent = await send();
-    for (;;) {
-      const turns = await nextTurns(context);
-      if (turns.length === 0) break;
+    for (let turns = await nextTurns(context); turns.length > 0; turns = await nextTurns(context)) {
       await queueTurns(context, turns);
       sent += await send();
     }
@@ -222,12 +220,15 @@ async function queue(context: ShareContext): Promise<void> {
 
 /** Rows that follow the last one; requests pass between them. */
 async function signed(context: ShareContext, payloads: readonly Payload[]): Promise<Row[]> {
-  const { next, salt } = context.state();
+  const { next, salt, machine, keys } = context.state();
   const key = salt === null ? null : await ownKey(context, salt);
   const rows: Row[] = [];
   for (const [at, payload] of payloads.entries()) {
     if (at % SIGNED === 0) await context.rest();
-    rows.push(getRow(context, next + at, payload, key));
+    const text = canonicalJson(payload);
+    const isPlain = key === null || payload.kind === 'card';
+    const row = { sequence: next + at, payload: isPlain ? text : seal(text, key) };
+    rows.push(signRow(machine, row, keys.privateKey));
   }
   return rows;
 }
@@ -251,13 +252,6 @@ async function getCard(context: ShareContext): Promise<Payload> {
     ...{ kind: 'card', name, key: keys.publicKey, salt, scope },
     projects: salt === null ? projects : seal(projects, await ownKey(context, salt)),
   };
-}
-
-function getRow({ state }: ShareContext, sequence: number, payload: Payload, key: Buffer | null): Row {
-  const { machine, keys } = state();
-  const text = canonicalJson(payload);
-  const isPlain = key === null || payload.kind === 'card';
-  return signRow(machine, { sequence, payload: isPlain ? text : seal(text, key) }, keys.privateKey);
 }
 
 /** @throws CometError `share_failed`: rows of a machine that seals them never leave in the clear */
