@@ -13,7 +13,7 @@ import { fileMarks, type TurnText } from './model/turn.ts';
 import type { LibraryPages } from './pages/library-pages.ts';
 import type { IdSetFile } from './storage/fs/set-files.ts';
 import type { NodeFiles } from './storage/node-files.ts';
-import type { CrashMarks, MarkedTurn } from './storage/turn-log.ts';
+import type { MarkedTurn } from './storage/turn-log.ts';
 import type { TaskSources } from './tasks/task-sources.ts';
 import type { Tasks } from './tasks/tasks.ts';
 import { isCall } from './text/actions.ts';
@@ -34,13 +34,12 @@ export interface ForgetRequest {
 
 export type ForgetReport = Awaited<ReturnType<ReturnType<typeof createForgetting>>>;
 
-interface Parts extends RemovalParts {
+interface Parts extends RemovalParts, Pick<ServiceParts, 'crashMarks'> {
   readonly compactor: Compactor;
   readonly toolRounds: ToolRounds;
   readonly modelUpgrades: ModelUpgrades;
   readonly pipeline: Pipeline;
   readonly removal: Removal;
-  readonly crashMarks: CrashMarks;
 }
 
 type What = Pick<ForgetRequest, 'source' | 'sessionId' | 'sinceMs'>;

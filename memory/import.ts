@@ -59,12 +59,6 @@ export function createImports(parts: Parts) {
   };
 }
 
-/** A text from outside any conversation, as a turn, and the draft of its node. */
-interface DraftedChunk {
-  readonly turn: CapturedTurn;
-  readonly draft: Omit<ProposedNode, 'turns'>;
-}
-
 interface ChunkSource {
   readonly kind: 'document' | 'note';
   readonly project: string;
@@ -77,7 +71,7 @@ interface ChunkSource {
 
 /** Makes chunks of one session durable, raw and as one node each, without a model. */
 async function saveChunks(
-  chunks: readonly DraftedChunk[],
+  chunks: readonly { readonly turn: CapturedTurn; readonly draft: Omit<ProposedNode, 'turns'> }[],
   { kind, project, link, redacted, kept }: ChunkSource,
   { journal, clock, turnRegistry, store, turnReader, compactor }: MemoryParts,
 ): Promise<readonly MemoryNode[]> {
@@ -197,12 +191,6 @@ function createDocuments(parts: MemoryParts) {
   };
 }
 
-interface NoteRequest {
-  readonly text: string;
-  /** Absolute; selects the project. */
-  readonly projectDir: string;
-}
-
 /** Replaces the path of a document; no file has a relative one. */
 const NOTE = 'note';
 const SUMMARY_CHARS = 600;
@@ -217,7 +205,7 @@ const INDEXED_MS = 2_000;
 function createNotes(parts: MemoryParts) {
   const { getProject, clock, redactor, catalogue, turnReader, indexer, removal } = parts;
 
-  return async (request: NoteRequest) => {
+  return async (request: Pick<DocumentRequest, 'text' | 'projectDir'>) => {
     const text = (await redactor.inSlices.text(stripOwnBlocks(request.text))).trim();
     if (text === '')
       throw new CometError('node_invalid', 'nothing is left of the note after redaction; say it in your own words');

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { createMutex, type Mutex, systemClock } from '../common/async.ts';
+import { createMutex, systemClock } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import { getReason, type Problem } from '../common/errors.ts';
 import { ensureDir } from '../common/files.ts';
@@ -20,9 +20,7 @@ import type { ShareOptions } from './share/parts.ts';
 import { SHARED_ID, taskKey } from './share/row.ts';
 import type { Sharing } from './share.ts';
 import type { IdSetFile } from './storage/fs/set-files.ts';
-import type { PageFiles } from './storage/page-files.ts';
 import { libraryPaths } from './storage/paths.ts';
-import type { Snapshots } from './storage/snapshot-files.ts';
 import type { Journal, TurnWork } from './storage/turn-log.ts';
 import type { Tasks } from './tasks/tasks.ts';
 
@@ -62,6 +60,8 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   const { createNodeWatch } = await import('./storage/fs/node-watch.ts');
   const { openTasks } = await import('./tasks/open-tasks.ts');
   const { openFactFiles } = await import('./storage/fs/fact-files.ts');
+  const { openPageFiles } = await import('./storage/fs/page-files.ts');
+  const { openSnapshotFiles } = await import('./storage/fs/snapshot-files.ts');
   const { openDreamFiles } = await import('./storage/fs/change-files.ts');
   const { createClosedSessionsFile, createIdSetFile, openCrashMarks } = await import('./storage/fs/set-files.ts');
 
@@ -87,6 +87,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   const nodeFiles = await openNodeFiles(paths);
   const model = await openLanguageModel(parts);
   const getProject = await openProjectOf(parts, journal);
+  const { root: dir } = libraryPaths(config.library.dir, paths);
   const inbox = createMutex();
   const shared = await getShare(parts);
   const onRemove = async (task: Task) => shared.share?.removed.add([taskKey(task)]);
@@ -109,9 +110,9 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
     forgotten: createIdSetFile(path.join(paths.journalDir, 'forgotten')),
     dismissed: createIdSetFile(path.join(paths.journalDir, 'dismissed')),
     closings: createClosedSessionsFile(path.join(paths.journalDir, 'closed')),
-    snapshots: await openSnapshots(parts),
+    snapshots: await openSnapshotFiles({ dir: paths.snapshotsDir, most: SNAPSHOTS, now: systemClock.now, randomHex }),
     dreams: await openDreamFiles(paths.dreamDir),
-    pageFiles: await openPages(parts, inbox),
+    pageFiles: await openPageFiles({ dir, nodesDir: paths.nodesDir, exclusive: inbox }),
     factFiles: await openFactFiles(paths, report),
     embedder,
     watch: createNodeWatch({ ...paths, report }),
@@ -179,16 +180,6 @@ async function getShare({ share, config, env, paths }: OpenMemoryOptions): Promi
       env,
     },
   };
-}
-
-async function openSnapshots({ paths: { snapshotsDir: dir } }: OpenMemoryOptions): Promise<Snapshots> {
-  const { openSnapshotFiles } = await import('./storage/fs/snapshot-files.ts');
-  return openSnapshotFiles({ dir, most: SNAPSHOTS, now: systemClock.now, randomHex });
-}
-
-async function openPages({ config: { library }, paths }: OpenMemoryOptions, exclusive: Mutex): Promise<PageFiles> {
-  const { openPageFiles } = await import('./storage/fs/page-files.ts');
-  return openPageFiles({ dir: libraryPaths(library.dir, paths).root, nodesDir: paths.nodesDir, exclusive });
 }
 
 /** The first search starts the embedding thread and reads the index, which no prompt should wait for. */

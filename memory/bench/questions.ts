@@ -257,13 +257,9 @@ const LEAST_CHARS = 400;
 export async function askForQuestions(
   turns: readonly PastTurn[],
   model: Pick<LanguageModel, 'ask'>,
-  {
-    budget,
-    limit,
-    fence,
-    signal,
-  }: { budget: { calls: number }; limit: number; fence: () => string; signal: AbortSignal },
+  options: { budget: { calls: number }; limit: number; fence: () => string; signal: AbortSignal },
 ): Promise<Question[]> {
+  const { budget, limit, fence, signal } = options;
   const worth = turns.flatMap(({ text }, at) => (text.length < LEAST_CHARS ? [] : [at]));
   const wanted = Math.min(worth.length, budget.calls * PER_CALL, Math.ceil(limit * 1.5));
   const chosen = Array.from({ length: wanted }, (_, at) => worth[Math.floor((at * worth.length) / wanted)] as number);

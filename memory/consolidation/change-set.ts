@@ -181,10 +181,9 @@ function pruneAll(state: State) {
 }
 
 function freshId({ newId, after }: State): string {
-  for (;;) {
-    const id = newId();
-    if (!after.has(id)) return id;
-  }
+  let id = newId();
+  while (after.has(id)) id = newId();
+  return id;
 }
 
 function getChanges({ before, after }: State): NodeRewrite[] {

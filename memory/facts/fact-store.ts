@@ -111,18 +111,15 @@ export function createFactStore({ state, ...rules }: FactStoreOptions) {
       conceptNames(ontology).flatMap((name) => findSurplus(rules, facts, name, source.sessionId)),
     );
     const evicted = remove((fact) => surplus.has(fact));
-    facts = facts.map((fact) =>
-      source.isLate || isNewer(fact, source) || !isWithin(rules, fact, source.sessionId) ? fact : decay(rules, fact),
-    );
+    facts = facts.map((fact) => {
+      const stays = source.isLate || isNewer(fact, source) || !isWithin(rules, fact, source.sessionId);
+      return stays ? fact : { ...fact, salience: fact.salience * DECAY[getClass(rules, fact)] };
+    });
     const pruned = remove((fact) => fact.salience < PRUNE_THRESHOLD && getClass(rules, fact) !== 'permanent');
     const rest = facts.filter(({ id }) => changed.has(id));
-    return {
-      added: rest.filter(({ id }) => !before.has(id)),
-      reasserted: rest.filter(({ id }) => before.has(id)),
-      negated,
-      evicted,
-      pruned,
-    };
+    const added = rest.filter(({ id }) => !before.has(id));
+    const reasserted = rest.filter(({ id }) => before.has(id));
+    return { added, reasserted, negated, evicted, pruned };
   }
 
   return {
@@ -198,10 +195,10 @@ function assertFact(rules: Rules, fact: Fact | undefined, extracted: ExtractedFa
     const origin = fact.origin === 'user' ? 'user' : extracted.origin;
     return { ...fact, ...getSource(extracted, source), salience, origin, asserted: fact.asserted + 1 };
   }
+  const { concept, value } = extracted;
   return {
-    id: getId(extracted, source),
-    concept: extracted.concept,
-    value: extracted.value.trim(),
+    id: `fact_${sha256([concept, getKey(value), source.sessionId, source.turnId].join('\n'), 13)}`,
+    ...{ concept, value: value.trim() },
     ...getSource(extracted, source),
     salience: faded(weight),
     origin: extracted.origin,
@@ -224,13 +221,4 @@ function findSurplus(rules: Rules, facts: readonly Fact[], concept: string, sess
 function placed(facts: readonly Fact[], fact: Fact, { turnsSince, atMs }: TurnSource): Fact[] {
   const later = facts.findIndex(({ valid_from }) => turnsSince !== undefined && Date.parse(valid_from) > atMs);
   return later < 0 ? [...facts, fact] : facts.toSpliced(later, 0, fact);
-}
-
-function decay(rules: Rules, fact: Fact): Fact {
-  return { ...fact, salience: fact.salience * DECAY[getClass(rules, fact)] };
-}
-
-/** `fact_` and 13 hex digits. */
-function getId({ concept, value }: ExtractedFact, { turnId, sessionId }: TurnSource): string {
-  return `fact_${sha256([concept, getKey(value), sessionId, turnId].join('\n'), 13)}`;
 }

@@ -16,18 +16,13 @@ export interface JoinRequest {
   readonly name: string;
 }
 
-interface FoundCard {
-  readonly machine: string;
-  readonly card: Card;
-}
-
 /** Valid cards of other machines. */
-export async function getCards(bus: Bus, own: string): Promise<FoundCard[]> {
-  const cards: FoundCard[] = [];
+export async function getCards(bus: Bus, own: string): Promise<Card[]> {
+  const cards: Card[] = [];
   for (const machine of await bus.machines()) {
     const [row] = machine === own || !MACHINE_ID.test(machine) ? [] : await bus.read(machine, 0, 1);
     const card = row === undefined ? 'invalid' : checkCard(machine, row, null, null);
-    if (typeof card !== 'string') cards.push({ machine, card });
+    if (typeof card !== 'string') cards.push(card);
   }
   return cards;
 }
@@ -46,11 +41,10 @@ export function checkHeld(held: Membership, { url, scope, name }: JoinRequest): 
 /** @param isFirst  whether nothing may be there yet @throws CometError `usage` */
 export async function checkMachines(
   { url, scope, projects, name }: JoinRequest,
-  machines: readonly FoundCard[],
+  cards: readonly Card[],
   isFirst: boolean,
   passphrase: string | null,
 ) {
-  const cards = machines.map(({ card }) => card);
   const [first] = cards;
   const names = cards.map((card) => card.name).join(', ');
   const isMixed = new Set(cards.map((card) => card.scope)).size > 1;

@@ -27,7 +27,7 @@ export function createTaskSources({ files, now }: Parts) {
   return {
     texts: files.texts,
     restore: files.restore,
-    findDerived: findDerived,
+    findDerived,
     /** Removes them, and lines of the inbox that name them or a memory that is removed. */
     async forget(sources: TaskSources): Promise<void> {
       const removedNames = (await findDerived(sources)).map(({ name }) => name);

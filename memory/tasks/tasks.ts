@@ -13,20 +13,7 @@ import { createTaskSources, removeTasks } from './task-sources.ts';
 import { localIso, nextTime, readReminder, readTrigger, scheduledMs } from './trigger.ts';
 
 /** A task as commands and tools show it. */
-export interface TaskView
-  extends Omit<Task, 'surfacing' | 'asked' | 'scheduled' | 'sources' | 'trigger' | 'fired' | 'topic'> {
-  /** Six hex digits that stay as long as the name of its file does. */
-  readonly id: string;
-  readonly trigger: string | null;
-  /** When its trigger comes next; null where it has none, or has passed. */
-  readonly next: string | null;
-  /** The trigger time that was surfaced last. */
-  readonly fired: string | null;
-  readonly topic: string | null;
-  /** Names of those that are not done. */
-  readonly waits_for: readonly string[];
-  readonly file: string;
-}
+export type TaskView = Awaited<ReturnType<ReturnType<typeof createTaskReader>['getView']>>;
 
 /** What a person or a program may say of a task. */
 export interface TaskFields {
@@ -71,18 +58,22 @@ const TYPING_MS = 60_000;
 
 /** Looks tasks up and checks what is said of them. */
 function createTaskReader({ files, now, getProject, redact }: Omit<Parts, 'surfacing'>) {
-  async function getView(task: Task, open: ReadonlySet<string>): Promise<TaskView> {
+  async function getView(task: Task, open: ReadonlySet<string>) {
     const { surfacing: _, asked: __, scheduled: ___, trigger, fired, topic, ...fields } = task;
     const read = trigger === undefined ? null : await readTrigger(trigger, scheduledMs(task));
     const isOver = read === null || typeof read === 'string' || task.status === 'done';
     const next = isOver ? null : await nextTime(read, now());
     return {
       ...fields,
+      /** Six hex digits that stay as long as the name of its file does. */
       id: taskId(task.name),
       trigger: trigger ?? null,
+      /** When its trigger comes next; null where it has none, or has passed. */
       next: next === null ? null : localIso(next),
+      /** The trigger time that was surfaced last. */
       fired: fired === undefined ? null : localIso(Date.parse(fired)),
       topic: topic ?? null,
+      /** Names of those that are not done. */
       waits_for: task.depends_on.filter((name) => open.has(name.toLowerCase())),
       file: files.getFile(task.name) ?? '',
     };
@@ -103,7 +94,7 @@ function createTaskReader({ files, now, getProject, redact }: Omit<Parts, 'surfa
   return {
     getView,
     isNear,
-    shown: async (task: Task): Promise<TaskView> => getView(task, openNames(await files.load())),
+    shown: async (task: Task) => getView(task, openNames(await files.load())),
     /** Without those whose trigger cannot be read. */
     load: async (all: boolean): Promise<TaskListing> => withoutDoubtful(await files.load(all), files),
     async find(input: string, within?: string): Promise<Task> {
