@@ -42,15 +42,11 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
   return {
     /** Without raw turns. */
     exportAll: (format: ArchiveFormat): Promise<string> =>
-      withFreshFiles(store, async () =>
-        renderArchive(
-          {
-            ...{ nodes: catalogue.every(), briefs: await nodeFiles.briefs() },
-            ...{ ...(await archivedFiles(parts)), tasks: (await parts.tasks?.texts()) ?? [] },
-          },
-          format,
-        ),
-      ),
+      withFreshFiles(store, async () => {
+        const [nodes, briefs] = [catalogue.every(), await nodeFiles.briefs()];
+        const files = { ...(await archivedFiles(parts)), tasks: (await parts.tasks?.texts()) ?? [] };
+        return renderArchive({ nodes, briefs, ...files }, format);
+      }),
     /** Imports an export, all of it or nothing. @throws CometError `node_invalid`, naming line and key */
     importArchive: (text: string, isTrusted = true) =>
       withFreshFiles(store, async (store) => {

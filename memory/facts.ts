@@ -10,7 +10,7 @@ import type { Embedder } from './embeddings/embedder.ts';
 import { type DropReason, type ExtractedFact, extractFacts, type FactTurn } from './facts/extract-facts.ts';
 import type { Fact } from './facts/fact.ts';
 import { type FactStore, getKey, type Similarity, type TurnSource } from './facts/fact-store.ts';
-import { type Concept, conceptNamed, type Ontology, type PersistenceClass } from './facts/ontology.ts';
+import { type Concept, conceptNamed, type Ontology } from './facts/ontology.ts';
 import { extractByRules } from './facts/rule-extractor.ts';
 import { fuzzySimilarity, isComparable } from './facts/similarity.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
@@ -24,12 +24,7 @@ import { FactRegistry, type Scope } from './storage/fact-registry.ts';
 import { isClosed } from './text/validity.ts';
 
 /** A fact as commands and tools show it. */
-export interface FactView extends Fact {
-  /** Key of its project; '' for the user's, in every project. */
-  readonly project: string;
-  readonly label: string;
-  readonly persistence_class: PersistenceClass;
-}
+export type FactView = Readonly<ReturnType<typeof getViews>[number]>;
 
 export interface ConceptView extends Omit<Concept, 'examples'> {
   readonly name: string;
@@ -264,7 +259,8 @@ function endOldSessions({ turnRegistry, clock }: State, store: FactStore, ownId:
   return over.flatMap(([id]) => store.endSession(id));
 }
 
-function getViews({ state, store, project }: Scope, redactor: Pick<Redactor, 'text'>, facts = store.facts): FactView[] {
+/** `project`: key of its project; '' for the user's, in every project. */
+function getViews({ state, store, project }: Scope, redactor: Pick<Redactor, 'text'>, facts = store.facts) {
   return facts.map((fact) => {
     const { label, persistence_class } = conceptNamed(state.ontology, fact.concept) as Concept;
     const texts = { value: redactor.text(fact.value), evidence: redactor.text(fact.evidence) };

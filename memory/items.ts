@@ -110,17 +110,13 @@ function resolveItem(prefix: string, items: readonly StateItem[]): StateItem {
 
 /** A task of an agent's list stands in no memory until it is closed. */
 function findClosed(node: MemoryNode, { kind, text, turn }: StateItem, closed: Closing): MemoryNode {
-  if (kind === 'decided') {
-    return {
-      ...node,
-      decisions: node.decisions?.map((each) => (each.text === text ? { ...each, closed } : each)) ?? [],
-    };
-  }
+  const close = <T extends { readonly text: string }>(each: T) => (each.text === text ? { ...each, closed } : each);
+  if (kind === 'decided') return { ...node, decisions: node.decisions?.map(close) ?? [] };
   const open = node.open ?? [];
   if (!open.some((each) => each.text === text)) {
     return { ...node, open: [...open, { text, origin: node.origin, turn: turn ?? '', closed }] };
   }
-  return { ...node, open: open.map((each) => (each.text === text ? { ...each, closed } : each)) };
+  return { ...node, open: open.map(close) };
 }
 
 type Closing = NonNullable<NonNullable<MemoryNode['open']>[number]['closed']>;

@@ -68,7 +68,7 @@ type Parts = Omit<
 };
 
 export async function openConsolidator(parts: Parts) {
-  const { dreams, config, model, quota, indexer, clock, topicPages } = parts;
+  const { dreams, config, model, indexer, clock, topicPages } = parts;
   let last: DreamLedger | null = await dreams.load();
   let running = false;
   let blocked: readonly Problem[] = [];
@@ -85,7 +85,6 @@ export async function openConsolidator(parts: Parts) {
       ...limits,
       ...rule,
       model: dryRun ? null : model,
-      quota,
       signal,
       refused: last?.refused,
     });
@@ -292,10 +291,8 @@ function briefLine(request: ConsolidationRequest, brief: PhaseParts['brief'], is
 
 async function findNeighbors({ index, catalogue }: Parts, node: MemoryNode): Promise<NeighborPairs> {
   const isScript = isPairedScript(node.summary);
-  const [link, fit] = [
-    linkThresholds(index.embedderId(), isScript),
-    consolidationThresholds(index.embedderId(), isScript),
-  ];
+  const link = linkThresholds(index.embedderId(), isScript);
+  const fit = consolidationThresholds(index.embedderId(), isScript);
   const kin = await createSimilarNodeFinder(index, (id) => catalogue.get(id))(node);
   const pairs = (getSimilarity: (similarity: NodeSimilarity) => number, least: number): NodePair[] =>
     kin

@@ -197,13 +197,9 @@ export function chooseMerges(
   for (const keeper of [...nodes.values()].toSorted(byAge)) {
     if (removedIds.has(keeper.node_id)) continue;
     const fitting = (near.get(keeper.node_id) ?? [])
-      .map(([, to]) => to)
-      .filter((id) => {
-        const younger = nodes.get(id);
-        return (
-          younger !== undefined && !removedIds.has(id) && byAge(keeper, younger) < 0 && mayMerge(keeper, younger, rule)
-        );
-      });
+      .flatMap(([, to]) => (removedIds.has(to) ? [] : (nodes.get(to) ?? [])))
+      .filter((younger) => byAge(keeper, younger) < 0 && mayMerge(keeper, younger, rule))
+      .map(({ node_id }) => node_id);
     const absorbed = fitting.slice(0, Math.max(0, rule.limit - absorbedBefore(keeper.node_id)));
     for (const id of absorbed) removedIds.add(id);
     if (absorbed.length > 0) merges.push({ keeper: keeper.node_id, absorbed });

@@ -15,7 +15,7 @@ export function factLines({ ontology, facts }: FactSource, { sessionId, told, bu
 }
 
 /** Those that a budget has room for: permanent ones first, then the most salient. */
-function strongestFacts({ ontology, facts }: FactSource, budgetTokens: number, sessionId?: string): Fact[] {
+function strongestFacts({ ontology, facts }: FactSource, budgetTokens: number, sessionId: string): Fact[] {
   const isPermanent = ({ concept }: Fact) => Number(conceptNamed(ontology, concept)?.persistence_class === 'permanent');
   const kept: Fact[] = [];
   const sorted = facts.toSorted((a, b) => isPermanent(b) - isPermanent(a) || b.salience - a.salience);
@@ -73,8 +73,8 @@ function readShown(lines: readonly string[]): ReadonlyMap<string, boolean> {
   return shown;
 }
 
-function getLines(source: FactSource, sessionId?: string): string[] {
-  const text = contextBlock(source, sessionId === undefined ? {} : { sessionId });
+function getLines(source: FactSource, sessionId: string): string[] {
+  const text = contextBlock(source, { sessionId });
   return text === '' ? [] : text.split('\n');
 }
 

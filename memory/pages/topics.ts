@@ -99,11 +99,9 @@ function searchFacts(facts: readonly Fact[], query: SectionQuery): TopicHit[] {
 /** Newest first, then pages of a person's own; `problems` are pages that are skipped, and why. @param project  with those of the user; null for every project */
 export function listTopics(shelf: Pages, project: string | null) {
   const own = [...shelf.pages].map(([name, page]) => getView(name, page));
-  const others = [...shelf.others].flatMap(([name, title]): TopicView[] =>
-    getProblem(shelf, name) === undefined
-      ? [{ name, title, scope: 'user', project: '', updated: null, statements: 0 }]
-      : [],
-  );
+  const others = [...shelf.others]
+    .filter(([name]) => getProblem(shelf, name) === undefined)
+    .map(([name, title]): TopicView => ({ name, title, scope: 'user', project: '', updated: null, statements: 0 }));
   const near = own.filter((topic) => project === null || topic.scope === 'user' || topic.project === project);
   const byAge = near.sort(
     (one, other) => compareText(other.updated ?? '', one.updated ?? '') || compareText(one.name, other.name),

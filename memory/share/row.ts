@@ -23,11 +23,7 @@ export const isBlockId = (text: string): boolean => BLOCK_ID.test(text);
 const PLACE = /^(?:page [0-9a-f]{64})?$/;
 const PAGE_FILE =
   /^(?:|(?:topics|plans)\/(?:[^\p{Cc}/\\.][^\p{Cc}/\\]{0,190}\/){0,8}[^\p{Cc}/\\.][^\p{Cc}/\\]{0,190}\.md)$/u;
-const line = (most: number) =>
-  z
-    .string()
-    .max(most)
-    .regex(/^\P{Cc}*$/u);
+const Line = z.string().regex(/^\P{Cc}*$/u);
 
 /** Of a machine, or a person. */
 export const NAME = /^[\p{L}\p{N}][\p{L}\p{N}._ -]{0,39}$/u;
@@ -69,10 +65,10 @@ export const Payload = z.discriminatedUnion('kind', [
       .strictObject({
         page: z.strictObject({
           ...{ kind: z.enum(['topic', 'plan', 'facts']), file: z.string().regex(PAGE_FILE) },
-          ...{ title: line(200), scope: z.enum(['user', 'project']), project: z.string().max(4_096) },
-          ...{ topic: line(200), updated: z.string().regex(/^(?:\d{4}-\d\d-\d\d)?$/) },
+          ...{ title: Line.max(200), scope: z.enum(['user', 'project']), project: z.string().max(4_096) },
+          ...{ topic: Line.max(200), updated: z.string().regex(/^(?:\d{4}-\d\d-\d\d)?$/) },
         }),
-        ...{ section: line(400), text: z.string().min(1) },
+        ...{ section: Line.max(400), text: z.string().min(1) },
         ...{ after: z.string().regex(PLACE), instead: z.string().regex(PLACE) },
       })
       .nullable(),

@@ -196,12 +196,7 @@ function asRows(rows: readonly Row[]): Row[] {
  * A deleted row stays in its file, so the log is written again, without these rows; what stops it in between leaves a
  * log that is shorter than confirmed, which its machine publishes again.
  */
-async function rewrite(
-  connection: Connection,
-  machine: string,
-  old: Table,
-  removedSequences: ReadonlySet<number>,
-): Promise<void> {
+async function rewrite(connection: Connection, machine: string, old: Table, removedSequences: ReadonlySet<number>) {
   await old.checkout(await old.version());
   let fresh: Table | null = null;
   for (let from = 0; ; ) {
