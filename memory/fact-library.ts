@@ -3,10 +3,8 @@ import type { FactView } from './facts.ts';
 import { factLines } from './pages/format-facts.ts';
 import type { MemoryParts } from './parts.ts';
 
-interface Where {
-  /** With the user's own; of every project where it is not given. */
-  readonly projectDir?: string;
-}
+/** With the user's own; of every project where it is not given. */
+type Where = { readonly projectDir?: string };
 
 /** A fact, and where it comes from: `memories` are of the turn that says so, `session_title` may be ''. */
 export type FactReason = Awaited<ReturnType<ReturnType<typeof createFactLibrary>['explainFact']>>;

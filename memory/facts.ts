@@ -58,9 +58,7 @@ interface Source {
   readonly isPast?: boolean;
 }
 
-interface SummaryBatch extends Source {
-  readonly turns: readonly TurnText[];
-}
+type SummaryBatch = Source & { readonly turns: readonly TurnText[] };
 
 export type Facts = Awaited<ReturnType<typeof openFacts>>;
 

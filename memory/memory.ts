@@ -102,13 +102,8 @@ export async function createMemory(options: MemoryOptions) {
     imports,
     sharing,
     maintenance: createMaintenance({
-      ...shared,
-      archives,
-      background,
-      consolidator,
-      schedule,
-      importing: progress,
-      closing: closing.signal,
+      ...{ ...shared, archives, background, consolidator, schedule },
+      ...{ importing: progress, closing: closing.signal },
       close: () => (closed ??= close()),
     }),
   };
@@ -130,14 +125,8 @@ function getSearch(parts: MemoryParts & { readonly libraryBlock: OpenBlock }, re
   const { now } = clock;
   const { answer } = parts.priority;
   const found = createRecaller({
-    index,
+    ...{ index, getProject, files, repair, now, config: recall, turnText: turnReader.words },
     getNode: (id) => displayNode(catalogue.current(id), catalogue),
-    turnText: turnReader.words,
-    getProject,
-    files,
-    config: recall,
-    repair,
-    now,
     ...(filter && { filter }),
     ...(reranker && { reranking: createReranking({ reranker, rules, deadlineMs: recall.deadlineMs, now, log }) }),
   });

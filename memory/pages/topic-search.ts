@@ -44,17 +44,7 @@ export interface TopicPage {
   readonly page: Pick<Page, 'lines'>;
 }
 
-interface Line {
-  readonly text: string;
-  readonly nodes: readonly string[];
-  readonly tokens: ReadonlySet<string>;
-}
-
-interface Section {
-  readonly name: string;
-  readonly lines: readonly Line[];
-  readonly tokens: ReadonlySet<string>;
-}
+type Section = ReturnType<typeof readSections>[number];
 
 const MOST_LINES = 4;
 const MOST_CHARS = 600;
@@ -72,21 +62,23 @@ export function searchSections(pages: readonly TopicPage[], query: SectionQuery)
 }
 
 /** A page object stands for one text: an edited page is another object. */
-function getSections({ title, page }: TopicPage): readonly Section[] {
-  const before = sectionCache.get(page);
-  if (before !== undefined) return before;
+function getSections(topic: TopicPage): readonly Section[] {
+  const sections = sectionCache.get(topic.page) ?? readSections(topic);
+  sectionCache.set(topic.page, sections);
+  return sections;
+}
+
+function readSections({ title, page }: TopicPage) {
   const lines = getLines(page).map(({ section, raw, statement }) => {
     const text = statement?.text ?? raw.trim().replace(/^[-*+] /, '');
     return { section, text, nodes: statement?.nodes ?? [], tokens: new Set(tokenize(text)) };
   });
   const names = [...new Set(lines.map(({ section }) => section))];
-  const sections = names.map((name) => ({
+  return names.map((name) => ({
     name,
     lines: lines.filter(({ section }) => section === name),
     tokens: new Set(tokenize(`${title} ${name}`)),
   }));
-  sectionCache.set(page, sections);
-  return sections;
 }
 
 function getHit(

@@ -35,14 +35,10 @@ const INTERRUPTION_RULES = `A task of a developer is due while they work with Cl
 
 - interrupt: true only if it cannot wait until they pause: a deadline, an appointment, somebody who waits.`;
 
-interface Moment extends Activity {
-  readonly nowMs: number;
-}
-
 /** `fence` is a fresh random word. */
 export function interruptionPrompt(
   { title, body, priority }: Pick<Task, 'title' | 'body' | 'priority'>,
-  { answering, lastRequestMs, nowMs }: Moment,
+  { answering, lastRequestMs, nowMs }: Activity & { readonly nowMs: number },
   fence: string,
 ): Prompt<boolean> {
   const secondsAgo = Math.max(0, Math.round((nowMs - lastRequestMs) / 1_000));

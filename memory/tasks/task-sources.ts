@@ -10,10 +10,7 @@ export interface TaskSources {
   readonly calls: readonly { readonly tool: string; readonly text: string }[];
 }
 
-interface Parts {
-  readonly files: TaskFiles;
-  readonly now: () => number;
-}
+type Parts = { readonly files: TaskFiles; readonly now: () => number };
 
 /** A call that adds or changes a task: an MCP tool, a command, or a change of the file itself. */
 const TASK_TOOL = /(?:^|__)(?:add|update)_task$/;
