@@ -24,9 +24,9 @@ export function attributedOrigin(text: string, sources: readonly string[], turns
   return repeatsShown(text, turns) ? lowestOrigin([own, 'tool']) : own;
 }
 
-/** So many clauses hold a sentence of a summary. */
+/** A sentence of a summary rests on at most this number of clauses. */
 const CLAUSES = 4;
-/** No model's text is longer, and so much of what was said is compared. */
+/** Limits: of the text that is looked at, and of each text in which its words are looked for. */
 const MOST_CHARS = 4_000;
 const SAID_CHARS = 20_000;
 const CLAUSE_END = /[;:,()[\]—–…\n]+\s*|\s-\s/;

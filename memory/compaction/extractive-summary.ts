@@ -264,7 +264,7 @@ function getBrief(
   return { active: getActive(), hints };
 }
 
-/** The first task of the topic, and what was asked last; what was only pasted counts where nobody typed. */
+/** The first task of the topic, and what was asked last; what was only pasted counts where nothing was typed. */
 function getGoal(turns: readonly ReadTurn[], topic: readonly TurnText[], old: readonly Claim[]): readonly Claim[] {
   const asked = turns.filter(
     ({ state }) => !state.isReply && state.asked !== '' && readStateQuery(state.asked) === null,
