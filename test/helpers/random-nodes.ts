@@ -75,6 +75,7 @@ const fields = fc.record({
   ),
   status: fc.constantFrom('draft', 'current'),
   title: fc.option(hostileText, { nil: undefined }),
+  title_origin: fc.option(fc.constantFrom('user', 'assistant', 'tool', 'external'), { nil: undefined }),
   outcome: fc.option(fc.oneof(hostileText, fc.constant('')), { nil: undefined }),
   decisions: fc.option(fc.array(fc.record({ ...stated, by: fc.constantFrom('user', 'assistant') }), { maxLength: 2 }), {
     nil: undefined,
