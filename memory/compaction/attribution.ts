@@ -42,9 +42,9 @@ interface Clause {
 }
 
 /**
- * Whether each sentence has most of its words, and all of its figures but the turns' dates, in a few clauses that the user or
- * the assistant said in these turns, and none that only a tool or a source outside the project brought. What denies does not hold what
- * affirms, nor the reverse.
+ * Whether a few clauses that the user or the assistant said in these turns have most words of each sentence, and all
+ * figures but the turns' dates. No word may come from a tool or from outside the project alone, and only a clause that
+ * denies supports a sentence that denies.
  */
 function isSpoken(text: string, named: readonly TurnText[], turns: readonly TurnText[]): boolean {
   if (text.length > MOST_CHARS) return false;

@@ -20,7 +20,7 @@ export type AgentReports = ReturnType<typeof createAgentReports>;
 export function createAgentReports() {
   const clean = new LruMap<string, Set<string>>(SESSIONS);
   return {
-    /** Tells whether it was. @param seen  all that a subagent was shown and said, its report last */
+    /** Returns whether the report counts. @param seen  all that a subagent was shown and said, its report last */
     observe({ untyped: _, ...seen }: CapturedTurn): boolean {
       const last = seen.messages.at(-1);
       const report = last?.role === 'assistant' ? contentText(getBlocks(last)) : '';
