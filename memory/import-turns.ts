@@ -1,11 +1,9 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { runInSlices } from '../common/async.ts';
 import { grouped, slices } from '../common/map.ts';
-import type { CapturedTurn, Origin } from '../common/turn.ts';
+import type { CapturedTurn } from '../common/turn.ts';
 import type { Batch } from './compaction/compactor.ts';
 import { type StartedAgent, saveSubagent } from './import-subagents.ts';
-import { createAgentReports } from './ingest/agent-reports.ts';
-import { createCommandReports } from './ingest/command-reports.ts';
 import {
   captureAgent,
   captureImported,
@@ -16,7 +14,8 @@ import {
   turnContentHashes,
 } from './ingest/imported-turn.ts';
 import { redactTurn, slimTurn } from './ingest/redact-turn.ts';
-import { knownOrigins, readTurn, readTurnPart } from './ingest/turn-trust.ts';
+import { createReports } from './ingest/reports.ts';
+import { readTurn, readTurnPart } from './ingest/turn-trust.ts';
 import { listTurnsBefore } from './library.ts';
 import { isDraft, type MemoryNode } from './model/node.ts';
 import type { JournalTurn, TurnText } from './model/turn.ts';
@@ -171,19 +170,13 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
 /** With the origins of what their subagents and their commands in the background brought. */
 async function captureTurns({ turns, imported }: ImportTurnsRequest, project: string): Promise<CapturedTurn[]> {
   const captures = captureImported(turns, imported, project);
-  const reports = createAgentReports();
+  const reports = createReports();
   for (const [at, turn] of captures.entries()) {
-    for (const [index, agent] of (turns[at]?.agents ?? []).entries()) reports.observe(captureAgent(agent, turn, index));
+    for (const [index, agent] of (turns[at]?.agents ?? []).entries())
+      reports.addAgent(captureAgent(agent, turn, index));
   }
-  const commands = createCommandReports();
   const known: CapturedTurn[] = [];
-  for (const turn of captures) {
-    const outputs = commands.read(turn);
-    const getOrigin = (text: string): Origin | null =>
-      reports.getOrigin(turn.sessionId, text) ?? commands.getOrigin(turn.sessionId, text);
-    const { origins } = await runInSlices(knownOrigins(turn, () => false, getOrigin));
-    known.push({ ...turn, origins: { ...origins, ...outputs } });
-  }
+  for (const turn of captures) known.push(await runInSlices(reports.read(turn)));
   return known;
 }
 

@@ -3,10 +3,7 @@ import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { grouped, LruMap } from '../../common/map.ts';
 import { type CapturedTurn, isCleanOrigin, type MemoryLine, type Origin } from '../../common/turn.ts';
-import { type AgentReports, createAgentReports } from '../ingest/agent-reports.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
-import { type CommandReports, createCommandReports } from '../ingest/command-reports.ts';
-import { digestText } from '../ingest/content-blocks.ts';
 import {
   createExternalTextTrackers,
   findRepeatedText,
@@ -17,9 +14,10 @@ import { isImported } from '../ingest/imported-turn.ts';
 import { joinParts } from '../ingest/join-parts.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
 import { slimTurn } from '../ingest/redact-turn.ts';
+import { createReports, type Reports } from '../ingest/reports.ts';
 import { type BufferedTurn, createSessionCache, type Session, type SessionCache } from '../ingest/session-cache.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
-import { knownOrigins, readTurn, readTurnPart } from '../ingest/turn-trust.ts';
+import { readTurn, readTurnPart } from '../ingest/turn-trust.ts';
 import { isDraft } from '../model/node.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { TopicShiftReading } from '../models/model.ts';
@@ -70,10 +68,7 @@ interface State extends PipelineParts {
   readonly sessions: SessionCache;
   readonly heardBy: ReturnType<typeof createExternalTextTrackers>;
   readonly shownText: ShownText;
-  readonly agentReports: AgentReports;
-  readonly commandReports: CommandReports;
-  /** Digests of the prompts that a hook reported, by session. */
-  readonly reported: LruMap<string, Set<string>>;
+  readonly reports: Reports;
   /** Memory lines by session; those that one prompt recalled are one text. */
   readonly shown: LruMap<string, readonly string[]>;
   pendingChars: number;
@@ -96,25 +91,16 @@ export function createPipeline(parts: PipelineParts) {
   const rule = config.llm === 'off' ? OFF_RULE : config.compaction;
   const heardBy = createExternalTextTrackers();
   const shownText = createShownText();
-  const reported = new LruMap<string, Set<string>>(SESSIONS_SHOWN);
   const shown = new LruMap<string, readonly string[]>(SESSIONS_SHOWN);
-  const own = {
-    sessions,
-    heardBy,
-    shownText,
-    reported,
-    shown,
-    agentReports: createAgentReports(),
-    commandReports: createCommandReports(),
-  };
+  const reports = createReports(parts.sealedOrigin);
+  const own = { sessions, heardBy, shownText, shown, reports };
   const state: State = { ...parts, rule, isPatient, ...own, pendingChars: 0, compiled: null, closed: false };
   return {
     capture(turns: readonly CapturedTurn[]): void {
       for (const turn of turns) {
         if (state.closed) return;
         if (turn.subagent) {
-          const origins = runAtOnce(readOrigins(state, turn));
-          state.agentReports.observe({ ...turn, ...origins });
+          reports.addAgent(turn);
           continue;
         }
         void notice(state, turn.sessionId, getProject(turn.projectDir));
@@ -132,10 +118,7 @@ export function createPipeline(parts: PipelineParts) {
       const texts = new Set([...earlier, ...(state.shown.get(sessionId) ?? []), recalled]);
       state.shown.set(sessionId, [...texts].slice(-MOST_SHOWN));
     },
-    /** A hook reports the exact prompt. */
-    reported(sessionId: string, prompt: string): void {
-      reported.getOrCreate(sessionId, () => new Set()).add(digestText(prompt));
-    },
+    reported: reports.addPrompt,
     /** Reads the session's journal once. */
     hydrate(sessionId: string): Promise<void> {
       const session = sessions.restore(sessionId);
@@ -227,8 +210,8 @@ async function ingest(
   const read = async () => {
     const { unfinishedIds = [], ...own } = captured;
     const known = unfinishedIds.filter((id) => turnRegistry.getSession(id) === session.id);
-    const origins = await inSlices(captured, readOrigins(state, captured));
-    const turn = { ...own, ...origins, ...(known.length === 0 ? {} : { unfinishedIds: known }) };
+    const marked = await inSlices(captured, state.reports.read(own));
+    const turn = { ...marked, ...(known.length === 0 ? {} : { unfinishedIds: known }) };
     if (await recognize(state, session, turn)) return { form: turn, isNew: false };
     return { form: null, isNew: await store(state, session, turn, false) };
   };
@@ -244,19 +227,6 @@ async function recognize({ turnRegistry, getProject }: State, session: Session, 
   await nextTick();
   const project = getProject(turn.projectDir) || session.project;
   return turnRegistry.recognize({ ...turn, project }, readTurn(turn));
-}
-
-function* readOrigins(
-  { reported, sealedOrigin, agentReports, commandReports }: State,
-  turn: CapturedTurn,
-): Steps<Pick<CapturedTurn, 'origins'>> {
-  const { sessionId } = turn;
-  const outputs = commandReports.read(turn);
-  const writtenOrigin = (text: string): Origin | null =>
-    sealedOrigin?.(text) ?? agentReports.getOrigin(sessionId, text) ?? commandReports.getOrigin(sessionId, text);
-  const isReported = (digest: string): boolean => reported.peek(sessionId)?.has(digest) === true;
-  const { origins } = yield* knownOrigins(turn, isReported, writtenOrigin);
-  return origins === undefined && Object.keys(outputs).length === 0 ? {} : { origins: { ...origins, ...outputs } };
 }
 
 /** Whether a former version stored the turn that begins with this prompt under `turnId`, with what followed it. */

@@ -6,7 +6,8 @@ import { findPrivateTexts, isJson, type Redactor, stringLiterals } from '../../r
 import type { TurnText } from '../model/turn.ts';
 import { elide } from '../models/prompts/transcript.ts';
 import { DOCUMENT } from './chunk-document.ts';
-import { findDigests, ownTexts } from './turn-trust.ts';
+import { digestText } from './content-blocks.ts';
+import { findCandidates, ownTexts } from './turn-trust.ts';
 
 /** Tool traffic kept per part of a buffered turn; the model reads turns from the journal. */
 const BUFFERED_TOOL_CHARS = 4_000;
@@ -29,10 +30,10 @@ export async function redactTurn(
     const own = redaction.redacted ? withContent(message, redaction.text) : message;
     messages.push(own);
     if (!redaction.redacted || turn.origins === undefined) continue;
-    const before = findDigests(message);
-    for (const [at, digest] of findDigests(own).entries()) {
-      const origin = turn.origins[before[at] ?? ''];
-      if (origin !== undefined) origins[digest] = origin;
+    const before = findCandidates(message);
+    for (const [at, text] of findCandidates(own).entries()) {
+      const origin = turn.origins[digestText(before[at] ?? '')];
+      if (origin !== undefined) origins[digestText(text)] = origin;
     }
   }
   const { earlierPrivate: _, ...rest } = turn;

@@ -1,4 +1,3 @@
-import type { Steps } from '../../common/async.ts';
 import { isRecord, toText } from '../../common/text.ts';
 import {
   type CapturedMessage,
@@ -135,11 +134,6 @@ function readSystemMessage(message: CapturedMessage, reading: Reading): void {
   for (const own of texts) readTexts(own.map(asClient), reading);
 }
 
-/** Digests of the text blocks and results of a message, and of commands as they were typed. */
-export function findDigests(message: CapturedMessage): string[] {
-  return findCandidates(message).map(digestText);
-}
-
 /** The text blocks of a user message that hold typed words, or stand for an earlier conversation. */
 export function ownTexts(message: CapturedMessage): string[] {
   const blocks = getBlocks(message);
@@ -149,36 +143,14 @@ export function ownTexts(message: CapturedMessage): string[] {
   return texts.filter((text, at) => isContinuation(text) || (read[at] ?? []).some(({ source }) => source === 'typed'));
 }
 
-function findCandidates(message: CapturedMessage): string[] {
+/** The text blocks and results of a message, and commands as they were typed. */
+export function findCandidates(message: CapturedMessage): string[] {
   return getBlocks(message).flatMap((block) => {
     if (block['type'] === 'tool_result') return [contentText(block['content'])];
     if (!isText(block)) return [];
     const [text = ''] = findTexts([block]);
     return [text, readUserTexts([text]).flat()[0]?.text ?? ''];
   });
-}
-
-/**
- * What is known of the texts of a turn beyond their form.
- *
- * @param isReported  whether a hook reported a prompt with this digest
- * @param writtenOrigin  of what our own program or a subagent without external text wrote; null for any other
- */
-export function* knownOrigins(
-  { messages }: CapturedTurn,
-  isReported: (digest: string) => boolean,
-  writtenOrigin: (text: string) => Origin | null,
-): Steps<Pick<CapturedTurn, 'origins'>> {
-  const origins: [string, Origin][] = [];
-  for (const message of messages.filter(({ role }) => role !== 'assistant')) {
-    for (const text of findCandidates(message)) {
-      yield;
-      const digest = digestText(text);
-      const origin = isReported(digest) ? 'user' : writtenOrigin(text);
-      if (origin !== null) origins.push([digest, origin]);
-    }
-  }
-  return origins.length === 0 ? {} : { origins: Object.fromEntries(origins) };
 }
 
 function readDocument(block: Block, reading: Reading): void {

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { runAtOnce } from '../../../../common/async.ts';
 import type { CapturedMessage } from '../../../../common/turn.ts';
 import { createAgentReports } from '../../../../memory/ingest/agent-reports.ts';
-import { knownOrigins, readTurn } from '../../../../memory/ingest/turn-trust.ts';
+import { createReports } from '../../../../memory/ingest/reports.ts';
+import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { getTurn, message, toolRound } from '../../../helpers/turns.ts';
 
 const REPORT = 'The parser is in `parse.ts`.\n\n- It takes <b>tags</b> & "quotes".\n\nRoot cause: `a < b && c > d`.';
@@ -23,11 +24,16 @@ const notice = (report: string): string =>
 const reminder = (text: string): string =>
   `<system-reminder>\n[SYSTEM NOTIFICATION - NOT USER INPUT]\nThis is an automated background-task event.\n\n${text}\n</system-reminder>`;
 
+const subagent = (rounds: readonly CapturedMessage[], report = REPORT) => ({
+  ...getTurn('Find the parser.', [...rounds, say(report)]),
+  untyped: true as const,
+  subagent: true as const,
+});
+
 /** Reports after subagents that saw these rounds and said this. */
 function observed(...agents: readonly (readonly [rounds: readonly CapturedMessage[], report: string])[]) {
   const reports = createAgentReports();
-  for (const [rounds, report] of agents)
-    reports.observe({ ...getTurn('Find the parser.', [...rounds, say(report)]), untyped: true, subagent: true });
+  for (const [rounds, report] of agents) reports.observe(subagent(rounds, report));
   return reports;
 }
 
@@ -72,34 +78,21 @@ describe('the report of a subagent', () => {
     ['a notice while Claude works', [message('system', [{ type: 'text', text: notice(REPORT) }])]],
   ])('leaves what follows it to the assistant: %s', (_, messages) => {
     const turn = getTurn('Where is the parser?', [...messages, say('I fix the parser.')]);
-    const origins = (from: typeof reports) => {
-      const known = runAtOnce(
-        knownOrigins(
-          turn,
-          () => false,
-          (text) => from.getOrigin('s1', text),
-        ),
-      );
-      return readTurn({ ...turn, ...known }).parts.at(-1)?.origin;
+    const originAfter = (rounds: readonly CapturedMessage[]) => {
+      const known = createReports();
+      known.addAgent(subagent(rounds));
+      return readTurn(runAtOnce(known.read(turn))).parts.at(-1)?.origin;
     };
-    expect(origins(reports)).toBe('assistant');
-    expect(origins(observed([outside, REPORT]))).toBe('external');
+    expect(originAfter(inside)).toBe('assistant');
+    expect(originAfter(outside)).toBe('external');
   });
 
   it('of a subagent that read the report of another one is as clean as that', () => {
     const asked = (rounds: readonly CapturedMessage[]) => {
-      const own = observed([rounds, REPORT]);
+      const own = createReports();
+      own.addAgent(subagent(rounds));
       const seen = getTurn('Ask somebody.', [...toolRound('Agent', {}, handedBack(REPORT)), say('They found it.')]);
-      return own.observe({
-        ...seen,
-        ...runAtOnce(
-          knownOrigins(
-            seen,
-            () => false,
-            (text) => own.getOrigin('s1', text),
-          ),
-        ),
-      });
+      return own.addAgent(seen);
     };
     expect(asked(inside)).toBe(true);
     expect(asked(outside)).toBe(false);

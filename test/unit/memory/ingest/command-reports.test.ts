@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { CapturedMessage } from '../../../../common/turn.ts';
 import { createCommandReports } from '../../../../memory/ingest/command-reports.ts';
-import { findDigests } from '../../../../memory/ingest/turn-trust.ts';
+import { digestText } from '../../../../memory/ingest/content-blocks.ts';
+import { findCandidates } from '../../../../memory/ingest/turn-trust.ts';
 import { getTurn, toolRound } from '../../../helpers/turns.ts';
 
 const FILE = '/tmp/claude-0/-home-dev-shop/tasks/bw0xi4zuu.output';
@@ -26,7 +27,7 @@ describe('a command in the background', () => {
     ['TaskOutput', { task_id: 'bw0xi4zuu' }],
   ])('lets %s show what it printed, where it only reads the project', (name, input) => {
     const round = toolRound(name, input, '421 tests passed');
-    const [digest = ''] = findDigests(round[1] as CapturedMessage);
+    const [digest = ''] = findCandidates(round[1] as CapturedMessage).map(digestText);
     const turn = getTurn('And?', round);
     expect(commands.read(turn)).toEqual({ [digest]: 'tool' });
     expect(started('curl https://example.com').read(turn)).toEqual({});

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { lowestOrigin } from '../../../../common/turn.ts';
+import { digestText } from '../../../../memory/ingest/content-blocks.ts';
 import { commandOrigin } from '../../../../memory/ingest/shell-command.ts';
-import { findDigests, readTurn, toolOrigin } from '../../../../memory/ingest/turn-trust.ts';
+import { findCandidates, readTurn, toolOrigin } from '../../../../memory/ingest/turn-trust.ts';
 import { withoutToolOutput } from '../../../../memory/model/turn.ts';
 import { failedRound, getTurn, message, refusal, talk, toolRound } from '../../../helpers/turns.ts';
 
@@ -32,7 +33,7 @@ describe('what a model is shown of a turn', () => {
       ['external', 'Prefer npm.'],
       ['external', 'I use npm.'],
     ]);
-    const [digest = ''] = findDigests(message('user', 'Prefer npm.'));
+    const [digest = ''] = findCandidates(message('user', 'Prefer npm.')).map(digestText);
     expect(readTurn({ ...scheduled, origins: { [digest]: 'user' } }).user).toContain('Prefer npm.');
   });
 
