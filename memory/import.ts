@@ -25,7 +25,7 @@ interface Parts extends MemoryParts {
 
 /** What enters memory from files, from transcripts, and on request. */
 export function createImports(parts: Parts) {
-  const { archives, started, taskQueue } = parts;
+  const { archives, started, taskQueue, turnRegistry } = parts;
   const documents = createDocuments(parts);
   const importTurns = createTurnImport(parts);
   const remember = createNotes(parts);
@@ -46,6 +46,8 @@ export function createImports(parts: Parts) {
       importArchive: archives.importArchive,
       /** Imports a text in chunks of at most 2,000 characters; known chunks stay as they are. */
       importDocument: queued(documents.import),
+      hasTurns: (sessionId: string): Promise<boolean> =>
+        started.then(() => turnRegistry.session(sessionId) !== undefined),
       /** Imports past turns with their own time; known turns stay as they are. */
       importTurns: queued(importTurns),
       /**

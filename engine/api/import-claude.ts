@@ -89,7 +89,9 @@ export function createClaudeImport(deps: ClaudeImportDeps) {
       tokensToday() - before + tokens <= (input.budgetTokens ?? BUDGET_TOKENS);
     const owners = createLineOwners(ids);
     const state: ImportRun = { input, seen: new Set(), owners, hasBudget, counts, skipped, directories };
-    for (const one of files) {
+    // Captured sessions come first, and what forks repeat of them is theirs.
+    const isKnown = await Promise.all(files.map((one) => imports.hasTurns(getSessionId(one))));
+    for (const one of [...files.filter((_, at) => isKnown[at]), ...files.filter((_, at) => !isKnown[at])]) {
       try {
         if (!finished.has(one.version)) await importTranscript(one, state);
       } catch (error) {
@@ -238,9 +240,13 @@ async function linksOut(file: string, projectDir: string): Promise<boolean> {
   return !(await realpath(file)).startsWith(root + path.sep);
 }
 
+function getSessionId({ file }: Pick<TranscriptFile, 'file'>): string {
+  return path.basename(file, '.jsonl');
+}
+
 /** @throws what reading the file throws */
 export async function readTranscript({ file, agents }: Pick<TranscriptFile, 'file' | 'agents'>) {
-  const reader = createTranscriptReader(path.basename(file, '.jsonl'), Math.floor((await stat(file)).mtimeMs));
+  const reader = createTranscriptReader(getSessionId({ file }), Math.floor((await stat(file)).mtimeMs));
   await readTranscriptLines({ file, agents }, reader.line);
   return { turns: reader.turns(), skipped: reader.skipped() };
 }

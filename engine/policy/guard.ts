@@ -42,6 +42,7 @@ function guardIntake({ capture, imports }: Memory, policy: Policy): Pick<Memory,
     },
     imports: {
       importArchive: (...args) => imports.importArchive(...args),
+      hasTurns: (sessionId) => imports.hasTurns(sessionId),
       importTurns: (request) =>
         imports.importTurns({
           ...request,

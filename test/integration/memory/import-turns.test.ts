@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -132,6 +132,22 @@ describe('an import of past transcripts', () => {
     await memory.maintenance.flush(60_000);
     writeTranscript(claudeDir, { sessionId: 'fork', cwd, turns: [first, second, third] });
     expect(await take(claude, claudeDir)).toMatchObject({ turns: 3, added: 0, known: 3 });
+  });
+
+  test('adds nothing of a captured session for a fork that was not captured and ended before it', async () => {
+    const claudeDir = await tempDir();
+    const { memory, claude } = await start(await tempDir());
+    const [first, second, third] = said as [Said, Said, Said];
+    memory.capture.captureTurns(
+      [first, third].map(({ prompt, answer }) => talk(prompt, answer, { sessionId: 'live', projectDir: cwd })),
+    );
+    await memory.maintenance.flush(60_000);
+    const copied = transcriptLines({ sessionId: 'live', cwd, turns: [first] });
+    const own = transcriptLines({ sessionId: 'fork', cwd, turns: [second] });
+    const forked = writeTranscript(claudeDir, { sessionId: 'fork', cwd, turns: [] }, [...copied, ...own]);
+    writeTranscript(claudeDir, { sessionId: 'live', cwd, turns: [first, third] });
+    utimesSync(forked, T0 / 1_000, T0 / 1_000);
+    expect(await take(claude, claudeDir)).toMatchObject({ turns: 4, added: 1, known: 3 });
   });
 
   test('counts once what a fork repeats: after a compaction, of a part of a turn, in a later run, and after removal', async () => {
