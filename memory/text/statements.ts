@@ -1,3 +1,4 @@
+import { clip } from '../../common/text.ts';
 import { contentTokens } from './keywords.ts';
 import { splitSentences } from './sentences.ts';
 
@@ -8,6 +9,8 @@ export interface Statement {
   readonly heading: string;
   /** Of the list that it leads in, whole. */
   readonly items: readonly Item[];
+  /** The text with its outer items cut, so that all have room; the text itself without items. */
+  readonly short: string;
   /** Its own number where it is an item; null where it has none. */
   readonly number: number | null;
   /** What of the text leads in the rest; '' where nothing does. */
@@ -21,6 +24,10 @@ export interface Statement {
 interface Item {
   readonly text: string;
   readonly number: number | null;
+  /** Of a row of a table, its first and last cell; '' of others. */
+  readonly short: string;
+  /** Of an item above it. */
+  readonly isNested?: boolean;
 }
 
 /** Of a longer text the beginning and the end are read. */
@@ -57,7 +64,13 @@ const EMOJI = /\p{Emoji_Presentation}|\u26A0|\u2713|\u2714|\uFE0F/gu;
 
 type Block =
   | { readonly kind: 'prose'; readonly text: string; readonly isCopied: boolean }
-  | { readonly kind: 'item'; readonly text: string; readonly number: number | null; readonly isCopied: boolean }
+  | {
+      readonly kind: 'item';
+      readonly text: string;
+      readonly number: number | null;
+      readonly indent: number;
+      readonly isCopied: boolean;
+    }
   | { readonly kind: 'code'; readonly lines: readonly string[] }
   | { readonly kind: 'table'; readonly rows: readonly string[][] }
   | { readonly kind: 'heading'; readonly text: string };
@@ -69,7 +82,7 @@ export function findStatements(text: string): readonly Statement[] {
   let heading = '';
   for (let at = 0; at < blocks.length; at += 1) {
     const block = blocks[at] as Block;
-    const leads = block.kind === 'heading' && blocks[at + 1]?.kind === 'item';
+    const leads = block.kind === 'heading' && /^(?:item|table)$/.test(blocks[at + 1]?.kind ?? '');
     if (block.kind === 'heading') heading = plain(block.text).replace(LEAD_IN, '');
     const states = block.kind === 'heading' && !leads && STATES.test(heading);
     if (!leads && !states && block.kind !== 'prose' && block.kind !== 'item') continue;
@@ -79,14 +92,18 @@ export function findStatements(text: string): readonly Statement[] {
     if (follows !== null) sentences.pop();
     const number = block.kind === 'item' ? block.number : null;
     const place = { heading, number, block: at, isCopied: isCopied(block) };
-    for (const sentence of sentences) statements.push({ ...place, text: sentence, items: [], lead: '' });
+    for (const sentence of sentences)
+      statements.push({ ...place, text: sentence, short: sentence, items: [], lead: '' });
     if (follows === null) continue;
     const lead = leads && last.length > LEAD_CHARS ? '' : `${last} `;
     if (follows.text !== '') {
-      const text = `${lead}${follows.text}`;
-      statements.push({ ...place, text, items: follows.items, lead, isCopied: isCopied(blocks[at + 1]) });
-    } else if (contentTokens(last).length >= TELLING_WORDS && !ANNOUNCES.test(last))
-      statements.push({ ...place, text: last.replace(LEAD_IN, ' …'), items: [], lead: '' });
+      const { text, items } = follows;
+      const short = `${lead}${items.length === 0 ? text : showItems(shortItems(items))}`;
+      statements.push({ ...place, text: `${lead}${text}`, short, items, lead, isCopied: isCopied(blocks[at + 1]) });
+    } else if (contentTokens(last).length >= TELLING_WORDS && !ANNOUNCES.test(last)) {
+      const text = last.replace(LEAD_IN, ' …');
+      statements.push({ ...place, text, short: text, items: [], lead: '' });
+    }
     at += follows.taken;
   }
   return statements;
@@ -139,12 +156,38 @@ function getFollowing(blocks: readonly Block[], from: number): { text: string; t
 
 function listText(blocks: readonly Block[], from: number): { text: string; taken: number; items: Item[] } {
   const items: Item[] = [];
+  let outer = Number.POSITIVE_INFINITY;
   for (let at = from; ; at += 1) {
     const block = blocks[at];
     if (block?.kind !== 'item') break;
-    items.push({ number: block.number, text: plain(block.text) });
+    outer = Math.min(outer, block.indent);
+    const isNested = block.indent > outer;
+    items.push({ number: block.number, text: plain(block.text), short: '', isNested });
   }
   return { text: showItems(items), taken: items.length, items };
+}
+
+/** The least that an item is cut to. */
+const ITEM_CHARS = 40;
+const CLAUSE_ENDS = [' - ', ' – ', ' — ', ' (', ', ', '; ', ': ', '. '];
+
+/** Outer items, with the first one below each, cut after a clause so that all have room. */
+function shortItems(items: readonly Item[]): Item[] {
+  const outer = items.flatMap((item, at) => {
+    const { text, isNested } = item;
+    const below = LEAD_IN.test(text) && items[at + 1]?.isNested ? ` ${items[at + 1]?.text}` : '';
+    return isNested ? [] : [{ ...item, text: text + below }];
+  });
+  const room = Math.max(ITEM_CHARS, Math.floor(FOLLOWING_CHARS / outer.length) - 5);
+  return outer.map((item) => ({
+    ...item,
+    text: item.text.length <= room ? item.text : item.short || cut(item.text, room),
+  }));
+}
+
+function cut(text: string, maxChars: number): string {
+  const end = Math.max(...CLAUSE_ENDS.map((mark) => text.slice(0, maxChars).lastIndexOf(mark)));
+  return end > maxChars / 2 ? text.slice(0, end) : clip(text, maxChars);
 }
 
 function showItems(items: readonly Item[]): string {
@@ -167,11 +210,12 @@ function tableItems([head = [], ...rows]: readonly string[][]): Item[] {
     const named = cells.flatMap((cell, at) => (cell === '' ? [] : [`${head[at + 1] ?? ''} ${cell}`.trim()]));
     const [name, text] = [plain(first), plain(named.join(', '))];
     const number = /^#?(\d{1,2})$/.exec(name)?.[1];
-    const whole = text === '' ? name : `${name}: ${text}`;
-    return number === undefined ? { number: null, text: whole } : { number: Number(number), text };
+    const last = plain(cells.findLast((cell) => cell !== '') ?? '');
+    const [whole = '', short = ''] = [text, last].map((each) => (each === '' ? name : `${name}: ${each}`));
+    return number === undefined ? { number: null, text: whole, short } : { number: Number(number), text, short: last };
   });
   const isList = items.every(({ number }) => number !== null);
-  return isList || items.map(({ text }) => text).join('; ').length <= FOLLOWING_CHARS ? items : [];
+  return isList || items.map(({ short }) => short).join('; ').length <= FOLLOWING_CHARS ? items : [];
 }
 
 function getBlocks(text: string): Block[] {
@@ -224,7 +268,10 @@ function takeLine(
     .replace(/^\s*>\s?/, '')
     .trim();
   if (item !== null)
-    blocks.push({ kind: 'item', text, number: item[1] === undefined ? null : Number(item[1]), isCopied });
+    blocks.push({
+      ...{ kind: 'item', text, indent: line.search(/\S/), isCopied },
+      number: item[1] === undefined ? null : Number(item[1]),
+    });
   else if (isOpen && (last?.kind === 'prose' || last?.kind === 'item')) {
     blocks.splice(-1, 1, { ...last, text: `${last.text} ${text}` });
   } else blocks.push({ kind: 'prose', text, isCopied });

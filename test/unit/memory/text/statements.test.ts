@@ -61,6 +61,20 @@ test('code and tables without a lead-in are no statements', () => {
   expect(texts('```\nconst a = 1;\n```\n| a | b |\n|---|---|\n| 1 | 2 |\nIt holds.')).toEqual(['It holds.']);
 });
 
+test('a heading leads in a table, and a short form has all outer items, cut', () => {
+  const table = '| part | before | after |\n|---|---|---|\n| lock | twice | once |';
+  expect(texts(`## The lock is taken once\n\n${table}`)).toEqual([
+    'The lock is taken once: lock: before twice, after once',
+  ]);
+  const why = `, ${'which is why the worker waits for it '.repeat(3)}`;
+  const list = `- **Queue** takes the lock once and keeps it until all pages are read${why}\n  - ${why}\n- Files:\n  - \`queue.ts\`\n- The docs say so in the page about locks and queues${why}`;
+  const [read] = findStatements(`Changes:\n${list}`);
+  expect(read?.text).toMatch(/ … \(5 in all\)$/);
+  expect(read?.short).toBe(
+    'Changes: Queue takes the lock once and keeps it until all pages are read; Files: `queue.ts`; The docs say so in the page about locks and queues',
+  );
+});
+
 test('names the heading above', () => {
   expect(findStatements('## Next steps\n\nAdd a metric.')[0]).toMatchObject({ heading: 'Next steps' });
 });
