@@ -26,7 +26,7 @@ export function renderBrief(brief: SummaryResult['brief']): string {
   return [...section(ACTIVE, brief.active), ...section(HINTS, brief.hints)].join('\n\n');
 }
 
-const KINDS = ['Goal', 'Stands', 'Decided', 'Open', 'Next'];
+const KINDS = ['Goal', 'Done', 'Stands', 'Decided', 'Open', 'Next'];
 
 const getKind = ({ text }: Claim): number => KINDS.findIndex((kind) => text.startsWith(`${kind}: `));
 

@@ -1,4 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { memoize } from '../../common/map.ts';
 import { clip, oneLine } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Ontology } from '../facts/ontology.ts';
@@ -10,7 +11,7 @@ import type { LanguageModel, ProposedNode, SummaryInput, SummaryResult } from '.
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { findTaskStatements } from '../tasks/statement.ts';
 import type { Tasks } from '../tasks/tasks.ts';
-import { getSubject } from '../text/actions.ts';
+import { type Action, getActions, getSubject } from '../text/actions.ts';
 import { sharedWords } from '../text/paraphrase.ts';
 import { repeatsShown } from '../text/repetition.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
@@ -60,7 +61,7 @@ export type Compactor = ReturnType<typeof createCompactor>;
 
 export function createCompactor(parts: Parts) {
   const { nodeFiles, local, clock, catalogue, store, revisions, linker, nodeLimit, facts } = parts;
-  const getClaims = async (sessionId: string) => findClaims(await nodeFiles.readBrief(sessionId));
+  const getClaims = async (batch: Batch) => findClaims(await nodeFiles.readBrief(batch.sessionId), batch.project);
 
   function getInput({ sessionId, project, turns, before }: Batch, briefClaims: readonly Claim[]): SummaryInput {
     const brief = briefClaims.map((claim) => `- ${claim.text}`).join('\n');
@@ -68,7 +69,7 @@ export function createCompactor(parts: Parts) {
   }
 
   async function locally(batch: Batch, claims?: readonly Claim[]): Promise<SummaryResult> {
-    return local.summarize(getInput(withoutTools(batch), claims ?? (await getClaims(batch.sessionId))), NEVER_ABORTS);
+    return local.summarize(getInput(withoutTools(batch), claims ?? (await getClaims(batch))), NEVER_ABORTS);
   }
 
   function newId(atMs = clock.now()): string {
@@ -135,7 +136,7 @@ export function createCompactor(parts: Parts) {
     },
     /** Fills turns that the model's answer omits with rule-made nodes. */
     async summarize(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<SummaryResult> {
-      const input = getInput(batch, await getClaims(batch.sessionId));
+      const input = getInput(batch, await getClaims(batch));
       const known = await findKnown(batch, parts);
       const result = await model.summarize({ ...input, ...known, ...chooseOntology(batch, facts) }, signal);
       const decided = findDecided(batch);
@@ -271,12 +272,18 @@ async function findKnown(
 }
 
 function withoutTools(batch: Batch): Batch {
-  const before = batch.before === undefined ? undefined : withoutToolOutput(batch.before);
-  return { ...batch, before, turns: batch.turns.map(withoutToolOutput) };
+  const before = batch.before === undefined ? undefined : spokenTurn(batch.before);
+  return { ...batch, before, turns: batch.turns.map(spokenTurn) };
 }
 
-function findClaims(brief: StoredBrief | null): readonly Claim[] {
-  return brief === null ? [] : [...brief.active, ...brief.hints];
+const spokenTurn = memoize((turn: TurnText): TurnText => {
+  const isEdit = ({ act, failed }: Action): boolean => act === 'EDIT' && !failed;
+  return { ...withoutToolOutput(turn), ...(getActions([turn]).some(isEdit) ? { edited: true } : {}) };
+});
+
+/** Of a brief of this project: a session may move to another one. */
+function findClaims(brief: StoredBrief | null, project: string): readonly Claim[] {
+  return brief?.project === project ? [...brief.active, ...brief.hints] : [];
 }
 
 /** A delayed batch must not replace a newer brief. */

@@ -5,15 +5,37 @@ import type { TurnText } from '../model/turn.ts';
 import type { DetailInput, ProposedNode, SummaryInput, SummaryResult, TopicShiftInput } from '../models/model.ts';
 import { type Action, getActions, getCapsule } from '../text/actions.ts';
 import { findImages, findShown, getModality } from '../text/content-type.ts';
-import { getTags } from '../text/keywords.ts';
+import { contentTokens, getTags } from '../text/keywords.ts';
 import { isNearDuplicate, sharedWords } from '../text/paraphrase.ts';
 import { ASKS, asksUser, findPerson, getConcept, getValues, NEGATION, splitSentences } from '../text/sentences.ts';
 import { readStateQuery } from '../text/state-query.ts';
-import { createSettled, findTakenBack, readReport, SUMMARY_MARKS, withoutUserMark } from '../text/validity.ts';
+import {
+  createSettled,
+  findTakenBack,
+  readReport,
+  reportsDone,
+  SUMMARY_MARKS,
+  withoutUserMark,
+} from '../text/validity.ts';
 import { BRIEF_CHARS, renderBrief } from './brief.ts';
 import { getChanged } from './supersede.ts';
-import { isShift, lastTopic, type TurnEmbeddings, topicRuns } from './topic-shift.ts';
-import { clipOutcome, clipWhole, findTask, isRule, joinWithin, readTurnState, type TurnState } from './turn-state.ts';
+import { isShift, type TurnEmbeddings, topicRuns } from './topic-shift.ts';
+import {
+  ADVISES,
+  ASIDE,
+  beginList,
+  CHANGED,
+  clipOutcome,
+  clipWhole,
+  findTask,
+  isRule,
+  isWeak,
+  joinWithin,
+  OF_OPTION,
+  POINTS_BACK,
+  readTurnState,
+  type TurnState,
+} from './turn-state.ts';
 
 const FACTS = 6;
 const FACT_CHARS = 240;
@@ -59,7 +81,7 @@ export function summarizeByRules(input: SummaryInput, embeddings = UNKNOWN): Sum
     return draft(read, all, input.knownTags);
   });
   const skipped = all.flatMap(({ turn, state }) => (state.skip === null ? [] : [turn.turnId]));
-  return { nodes, skipped, brief: getBrief(useful, lastTopic(turns, embeddings), input.briefClaims ?? []) };
+  return { nodes, skipped, brief: getBrief(useful, input.briefClaims ?? []) };
 }
 
 function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: readonly string[]): ProposedNode {
@@ -69,7 +91,10 @@ function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: re
     .filter(({ turn }) => run.some((each) => each.turn.turnId === turn))
     .slice(-ITEMS);
   const titled = states.find(({ isReply }) => !isReply) ?? states[0];
-  const outcome = getOutcome(states);
+  const next = all[all.findIndex(({ state }) => state === states.at(-1)) + 1];
+  const told = getOutcome(states, titled);
+  const isRefuted = told !== '' && next?.state.refutes === true && run.at(-1)?.turn.edited !== true;
+  const outcome = isRefuted ? `${CORRECTED}${told}` : told;
   const composed = composeSummary(run, decisions, open);
   const turns = run.map(({ turn }) => turn);
   const origin = getOrigin(run);
@@ -81,14 +106,15 @@ function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: re
   const prompts = states.map((state) => state.asked).join('\n');
   const values = [...new Set(states.flatMap((state) => state.values))].slice(0, VALUES);
   const importance = ['HIGH', 'MED', 'LOW'] as const;
+  const title = withName(titled?.title ?? '', values, states);
   return {
-    title: titled?.title ?? '',
+    title,
     summary,
     outcome,
     decisions,
     open,
     values,
-    trigger: getTrigger(titled?.title ?? '', values),
+    trigger: getTrigger(title, values),
     topic_tags: getTags(prompts, summary, knownTags),
     importance: importance.find((level) => states.some((state) => state.importance === level)) ?? 'LOW',
     recall_mode: states.some(({ rules }) => rules.length > 0) ? 'both' : 'active',
@@ -98,19 +124,31 @@ function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: re
   };
 }
 
+/** Before what the user did not accept. */
+const CORRECTED = 'Corrected since: ';
 const EARLIER_CHARS = 300;
 
 /** How the last turn ended, then what earlier ones came to, in statements that are whole; the newest have room first. */
-function getOutcome(states: readonly TurnState[]): string {
-  const told = states.filter(({ outcome }) => outcome !== '');
-  const [last = '', newestFirst] = [told.pop()?.outcome, told.toReversed()];
+function getOutcome(states: readonly TurnState[], titled: TurnState | undefined): string {
+  const told = states.filter(({ outcome }, at) => outcome !== '' && states[at + 1]?.amends !== true);
+  const [end, newestFirst] = [told.pop(), told.toReversed()];
+  const last = end === undefined ? '' : `${end === titled || end.isReply ? '' : asQuestion(end.asked)}${end.outcome}`;
   let room = EARLIER_CHARS;
   const texts = newestFirst.flatMap(({ said }, at) => {
-    const text = clipWhole(said, Math.floor(room / (newestFirst.length - at)), room);
+    const text = clipWhole(withoutAdvice(said), Math.floor(room / (newestFirst.length - at)), room);
     room -= text.length + 1;
     return text === '' ? [] : [ended(text)];
   });
   return texts.length === 0 ? last : `${ended(last)} Earlier: ${texts.toReversed().join(' ')}`;
+}
+
+const asQuestion = (asked: string): string => (asked === '' ? '' : `“${clip(bare(asked), QUESTION_CHARS)}” → `);
+const QUESTION_CHARS = 80;
+
+/** Of a turn that others follow: what was only proposed was done or left since. */
+function withoutAdvice(said: readonly string[]): readonly string[] {
+  const told = said.filter((text) => !ADVISES.test(text) && !OF_OPTION.test(text));
+  return told.length === 0 ? said : told;
 }
 
 /** Of everything that the summary may quote. */
@@ -134,6 +172,19 @@ function getTrigger(title: string, values: readonly string[]): string {
   const anchors = values.filter((value) => IDENTIFIER.test(value) && !title.includes(value)).slice(0, ANCHORS);
   const about = anchors.length === 0 ? '' : ` (${anchors.join(', ')})`;
   return title === '' ? `When I come back to this conversation${about}` : `When I come back to “${title}”${about}`;
+}
+
+const TITLE_CHARS = 70;
+const TITLE_WORDS = 3;
+
+/** With the identifier that is named most, where the title only points to it. */
+function withName(title: string, values: readonly string[], states: readonly TurnState[]): string {
+  if (title === '' || (!POINTS_BACK.test(title) && contentTokens(title).length > TITLE_WORDS)) return title;
+  const texts = states.flatMap(({ asked, said }) => [asked, ...said]);
+  const count = (name: string): number => texts.filter((text) => text.includes(name)).length;
+  const names = values.filter((value) => IDENTIFIER.test(value) && value.length < TITLE_CHARS / 2);
+  const [name = ''] = names.toSorted((one, other) => count(other) - count(one));
+  return name === '' || title.includes(name) ? title : `${clip(title, TITLE_CHARS - name.length - 3)} (${name})`;
 }
 
 function withArtifacts(summary: string, turns: readonly TurnText[], actions: readonly Action[]): string {
@@ -223,22 +274,30 @@ function composeSummary(run: readonly ReadTurn[], decisions: readonly Decision[]
 
 const bare = (text: string): string => trimEnd(text, '.;。');
 
-const BRIEF = { goal: 'Goal: ', stands: 'Stands: ', decided: 'Decided: ', open: 'Open: ', next: 'Next: ' } as const;
+const BRIEF = {
+  ...{ goal: 'Goal: ', done: 'Done: ', stands: 'Stands: ' },
+  ...{ decided: 'Decided: ', open: 'Open: ', next: 'Next: ' },
+} as const;
 const GOAL_CHARS = 320;
+const DONE_CHARS = 160;
+const MOST_DONE = 6;
 const MOST_DECIDED = 4;
 const MOST_OPEN = 5;
 const MOST_RULES = 8;
 
 /** The state of the work: from outcomes, decisions and open items, never from prompts alone. */
-function getBrief(
-  turns: readonly ReadTurn[],
-  topic: readonly TurnText[],
-  old: readonly Claim[],
-): SummaryResult['brief'] {
+function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryResult['brief'] {
   const claim = (mark: string, text: string, turn: string): Claim[] =>
     text === '' ? [] : [{ text: `${mark}${bare(text)}`, sources: [turn] }];
-  const last = turns.findLast(({ state }) => state.outcome !== '');
   const rest = (mark: string): Claim[] => old.filter(({ text }) => text.startsWith(mark));
+  const last = turns.findLast(({ state }) => state.outcome !== '');
+  const done = distinct([
+    ...rest(BRIEF.done),
+    ...turns.flatMap((each, at) => {
+      const isKept = each !== last && each.turn.edited === true && turns[at + 1]?.state.amends !== true;
+      return isKept ? claim(BRIEF.done, getDone(each.state), each.turn.turnId) : [];
+    }),
+  ]).slice(-MOST_DONE);
   const decisions = turns.flatMap(({ state }) => state.decisions.filter(({ by }) => by === 'user'));
   const takenBack = decisions.map(({ text }) => findTakenBack(text));
   const decided = decisions.filter(({ text }) => !takenBack.includes(text) && !isRule(text));
@@ -252,34 +311,111 @@ function getBrief(
   const all = [...rest(BRIEF.decided), ...decided.flatMap(({ text, turn }) => claim(BRIEF.decided, text, turn))];
   const newest = distinct(all).slice(-MOST_DECIDED);
   const getActive = (): Claim[] => [
-    ...getGoal(turns, topic, rest(BRIEF.goal)),
-    ...(last === undefined ? rest(BRIEF.stands) : claim(BRIEF.stands, last.state.outcome, last.turn.turnId)),
+    ...getGoal(turns, rest(BRIEF.goal)),
+    ...done,
+    ...(last === undefined ? rest(BRIEF.stands) : claim(BRIEF.stands, getStand(last.state), last.turn.turnId)),
     ...newest,
     ...distinct([...stillOpen, ...open]).slice(-MOST_OPEN),
-    ...turns.slice(-1).flatMap(({ turn, state }) => claim(BRIEF.next, state.offer, turn.turnId)),
+    ...turns.slice(-1).flatMap(({ turn, state }) => claim(BRIEF.next, getNext(state), turn.turnId)),
     // A line without sources was typed by the owner of the file.
     ...old.filter(({ sources }) => sources.length === 0),
   ];
-  while (newest.length > 1 && renderBrief({ active: getActive(), hints }).length > BRIEF_CHARS) newest.shift();
+  while (done.length + newest.length > 1 && renderBrief({ active: getActive(), hints }).length > BRIEF_CHARS)
+    (done.length >= newest.length ? done : newest).shift();
   return { active: getActive(), hints };
 }
 
-/** The first task of the topic, and what was asked last; what was only pasted counts where nothing was typed. */
-function getGoal(turns: readonly ReadTurn[], topic: readonly TurnText[], old: readonly Claim[]): readonly Claim[] {
+/** What a turn did, in one statement. */
+function getDone(state: TurnState): string {
+  const { said, outcome } = state;
+  const strong = said.filter((text) => !isWeak(text) && !ASIDE.test(text));
+  const [changes, reports] = [strong.filter((text) => CHANGED.test(text)), strong.filter(reportsDone)];
+  const isNamed = (text: string): boolean => text.includes('`') || getValues(text).length > 0;
+  const named = [...changes, ...reports, ...strong].filter(isNamed);
+  const [text = ''] = [...named.filter(({ length }) => length <= DONE_CHARS), ...named, ...changes, ...reports];
+  if (strong.length === 0) return outcome === '' ? '' : getStand(state);
+  return beginList(text, DONE_CHARS) || clip(text, DONE_CHARS);
+}
+
+const SAYS_LITTLE = 60;
+
+/** How the last turn ended; with its request where that says too little. */
+function getStand({ asked, outcome }: TurnState): string {
+  return isWeak(outcome) && outcome.length < SAYS_LITTLE && asked !== ''
+    ? `${bare(outcome)} (“${clip(bare(asked), DONE_CHARS)}”)`
+    : outcome;
+}
+
+/** The offer, without what the outcome says already. */
+function getNext({ offer, outcome }: TurnState): string {
+  const asked = splitSentences(offer).at(-1) ?? '';
+  const before = bare(offer.slice(0, offer.length - asked.length).trim());
+  return before !== '' && outcome.includes(before) ? asked : offer;
+}
+
+/** Says no to something, or points to what was said before. */
+const FOLLOWS =
+  /^(?:but|no(?:pe)?|not|stop|nein|hm+|sorry|again|still|same|wait|actually|instead|why|oh|ah|it|this|that|th[eo]se|they|s?he|aber|das|dies\p{L}{0,2}|pero|eso|esto|mais)(?![\p{L}'])/iu;
+const LEAST_TASK = 3;
+const SAYS_ALL = 6;
+/** Begins the request in a longer prompt. */
+const REQUESTS =
+  /^(?:(?:so|and|now|ok(?:ay)?|please)[\s,]+)*(?:please|(?:can|could|would) (?:you|we)|i(?:'d| would) like|i (?:want|need)|let'?s|we (?:should|need|want)|make sure|bitte|kannst du|ich (?:möchte|will|brauche)|puedes|quiero|necesito)(?!\p{L})/iu;
+
+/** The first task of the session, and the last one; what was only pasted counts where nothing was typed. */
+function getGoal(turns: readonly ReadTurn[], old: readonly Claim[]): readonly Claim[] {
   const asked = turns.filter(
     ({ state }) => !state.isReply && state.asked !== '' && readStateQuery(state.asked) === null,
   );
   const typed = asked.filter(({ state }) => state.isTyped);
-  const near = typed.filter(({ turn }) => topic.includes(turn));
-  const own = [near, typed, asked].find(({ length }) => length > 0);
-  if (own === undefined) return old;
-  const isTask = ({ state }: ReadTurn): boolean =>
-    !splitSentences(state.asked).every((each) => ASKS.test(findTask(each)) && !each.includes(','));
-  const ends = [own.find(isTask) ?? own[0], own.at(-1)] as [ReadTurn, ReadTurn];
-  const [first, last] = ends.map(({ state }) => bare(findTask(state.asked))) as [string, string];
+  const tasks = asked.filter((each, at) => (at === 0 || each.state.isTyped) && isTask(each));
+  const [former] = old;
+  const own = [tasks, ...(former === undefined ? [typed, asked] : [])].find((each) => each.length > 0) ?? [];
+  const [begin] = own;
+  const end = own.filter((each) => asked.slice(-RECENT).includes(each)).findLast(isRequest) ?? begin;
+  if (begin === undefined || end === undefined) return old;
+  const begun = former?.text.replace(NOW_FORMERLY, NOW).slice(BRIEF.goal.length).split(NOW)[0] ?? '';
+  const words = new Set(contentTokens(turns.flatMap(({ state }) => [state.asked, ...state.said]).join(' ')));
+  const continues = contentTokens(begun).filter((word) => words.has(word)).length >= CONTINUES;
+  const [first, last] = [continues ? begun : getRequest(begin), getRequest(end)];
   const half = GOAL_CHARS / 2;
-  const text = first === last ? clip(first, GOAL_CHARS) : `${clip(first, half)}; now: ${clip(last, half)}`;
-  return [{ text: `${BRIEF.goal}${text}`, sources: [...new Set(ends.map(({ turn }) => turn.turnId))] }];
+  const text = last.startsWith(trimEnd(first, '…'))
+    ? clip(first, GOAL_CHARS)
+    : `${clip(first, half)}${NOW}${clip(last, half)}`;
+  const source = (continues ? former?.sources[0] : undefined) ?? begin.turn.turnId;
+  return [{ text: `${BRIEF.goal}${text}`, sources: [...new Set([source, end.turn.turnId])] }];
+}
+
+/** Prompts among which the last request is looked for. */
+const RECENT = 4;
+/** Words that a goal shares with what came after it, where the work continues. */
+const CONTINUES = 2;
+
+const NOW = '; last asked: ';
+/** What earlier versions wrote. */
+const NOW_FORMERLY = '; now: ';
+
+/** Says itself what is wanted, and is no question that was only answered. */
+function isTask({ turn, state }: ReadTurn): boolean {
+  const task = findTask(state.asked);
+  if (FOLLOWS.test(task) || contentTokens(task).length < LEAST_TASK) return false;
+  return (
+    turn.edited === true ||
+    !splitSentences(state.asked).every((each) => ASKS.test(findTask(each)) && !each.includes(','))
+  );
+}
+
+/** Several lines that ask for nothing may be pasted. */
+function isRequest({ turn: { user }, state: { asked } }: ReadTurn): boolean {
+  return !user.trim().includes('\n') || splitSentences(asked).some((each) => REQUESTS.test(each));
+}
+
+/** Of a longer prompt, from the sentence on that asks for something. */
+function getRequest({ state: { asked } }: ReadTurn): string {
+  const sentences = splitSentences(asked);
+  const at = asked.length > GOAL_CHARS / 2 ? sentences.findIndex((each) => REQUESTS.test(each)) : 0;
+  const request = sentences.slice(Math.max(0, at)).join(' ');
+  return bare(findTask(contentTokens(request).length < SAYS_ALL ? asked : request));
 }
 
 /** Without what a later claim repeats, or quotes with what it answers. */

@@ -75,14 +75,6 @@ export function topicRuns(
   return runs;
 }
 
-export function lastTopic(turns: readonly TurnText[], embeddings: TurnEmbeddings): readonly TurnText[] {
-  let start = 0;
-  for (let at = 1; at < turns.length; at += 1) {
-    if (isShift(turns[at] as TurnText, turns.slice(start, at), embeddings)) start = at;
-  }
-  return turns.slice(start);
-}
-
 function newWords(turn: TurnText, before: readonly TurnText[]): number {
   const promptTokens = topicTokens(turn.user.slice(0, TEXT_CHARS));
   if (promptTokens.length === 0) return 0.5;

@@ -2,7 +2,7 @@ import { clip, oneLine, trimEnd } from '../../common/text.ts';
 import { isCleanOrigin, isContinuation, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { withAbsoluteDates } from '../model/dates.ts';
 import type { Decision, StatedItem } from '../model/node.ts';
-import { DIALOGS, getAnswers, type TurnText } from '../model/turn.ts';
+import { DIALOGS, getAnswers, type TurnPart, type TurnText } from '../model/turn.ts';
 import { getUrls } from '../text/actions.ts';
 import { findImages, withoutImages } from '../text/content-type.ts';
 import { contentTokens } from '../text/keywords.ts';
@@ -21,7 +21,7 @@ import {
 } from '../text/sentences.ts';
 import { readStateQuery } from '../text/state-query.ts';
 import { findStatements, type Statement } from '../text/statements.ts';
-import { findSpoken, type SpokenStatement, typedText, withoutMarkup } from '../text/typed-text.ts';
+import { findSpoken, getLetters, type SpokenStatement, typedText, withoutMarkup } from '../text/typed-text.ts';
 import { INSTEAD_OF } from '../text/validity.ts';
 
 export type SkipReason = 'empty' | 'greeting' | 'notification' | 'command' | 'interrupted' | 'recalled';
@@ -55,6 +55,10 @@ export interface TurnState {
   readonly isReply: boolean;
   /** It only lets the assistant do what it offers. */
   readonly isLeave: boolean;
+  /** The assistant agrees to change what it said or did in the turn before. */
+  readonly amends: boolean;
+  /** It was wrong. */
+  readonly refutes: boolean;
   /** Why the turn makes no memory; null where it makes one. */
   readonly skip: SkipReason | null;
 }
@@ -87,9 +91,11 @@ const NARRATION =
 const FILLER =
   /^(?:(?:(?:that'?s |this is )?(?:a |an )?(?:great|good|nice|excellent|interesting|clever|clean) (?:questions?|points?|catch|idea|call|thinking|approach|middle ground|solution)|exactly right|found it|updated|got it)(?=.{0,20}$)|you'?re (?:absolutely |completely )?right|(?:you'?re |you are )?welcome|(?:i'?m )?(?:so )?sorry(?: about that)?|my (?:bad|mistake)|sure|perfect|great|thanks?|thank you|noted|understood|ok(?:ay)?|of course|done|fixed|yes|no|absolutely|exactly|gern(?: geschehen)?|gut|alles klar|verstanden|de nada|vale|de acuerdo|entendido|d'accord|tut mir leid|不客气|抱歉|천만에요|알겠습니다|죄송합니다)[\s.!,—-]*$|^[\p{L}' -]{2,24}!$/iu;
 const IS_DONE = /^(?:done|fixed|committed|pushed|merged|erledigt|fertig|hecho|listo|完成|好了|완료)[.!]*$/i;
+/** Says that all is well. */
+const PASSES =
+  /^(?:all |the |both )?(?:\d+ )?(?:tests?|build|lint\w*)\b[^.]{0,60}\b(?:pass(?:es|ing)?|clean|green|issues)\b/i;
 /** Says less than any other statement. */
-const WEAK =
-  /^(?:all |the |both )?(?:\d+ )?(?:tests?|build|lint\w*)\b[^.]{0,60}\b(?:pass(?:es|ing)?|clean|green|issues)\b|^(?:yes|no)\b.{0,20}$|^.{0,20}$/i;
+const WEAK = /^(?:yes|no)\b.{0,20}$|^.{0,20}$/i;
 /** Offers to go on. */
 const OFFER =
   /^(?:(?:do you |if you(?:'d)? )?(?:want|like)(?:ed)? me to|would you like|shall i|should i|want me to|let me know|feel free|ready (?:to|for)|happy to|soll ich|möchtest du|quieres que|¿quieres que|要我|需要我)(?![\p{L}])|(?:what do you think|sounds? good|let me know|feel free|anything else)[^?]{0,80}[?!.]?$/iu;
@@ -99,7 +105,7 @@ const BAN =
   /\b(?:(?:must|may) (?:not|never)|mustn'?t)\b|(?<!\p{L})(?:d(?:arf|ürfen) (?:[\p{L}\d_-]{1,20} ){0,4}?(?:nicht|nie|kein\p{L}{0,2})|no deben?|ne doi(?:t|vent) (?:pas|jamais))(?!\p{L})|(?:不得|不能|禁止|면 안 ?[되돼됩])/iu;
 const BAN_LEAD = /^(?!(?:if|when|unless|wenn|falls|si|cuando|quand)(?!\p{L})).*(?:[:;]|, (?:and|und|y|et)) /iu;
 /** What a short reply agrees with, or turns down. */
-const ADVISES =
+export const ADVISES =
   /\b(?:i(?:'d| would) (?:\w+ )?(?:recommend|suggest|use|go (?:with|for)|keep|leave|wait|add|start|stick|prefer|take|pick|choose|avoid|not|lean towards?)\b|i recommend|i suggest|(?:my |the )?recommend(?:ed|ation)\b|(?:would be|is) (?:the )?(?:better|best) (?:choice|option)?)|(?<!\p{L})(?:ich würde|würde ich|(?:ich )?empfehle|besser wäre|(?:yo )?(?:usaría|recomiendo|sugiero|recomendaría)|je recommande|j'utiliserais)(?!\p{L})|建议|推荐|권장|추천/iu;
 /** Draws the conclusion from what was just said. */
 const THEREFORE =
@@ -109,10 +115,11 @@ const THEREFORE_WORDS = 12;
 const CONCLUDES =
   /^(?:(?:(?:the|an?|my|best|final|updated|proposed|recommended) )?(?:\w{2,12}er )?(?:root cause|cause|problem|issue|reason|fix|solution|verdict|conclusion|recommendation|result|answer|bottom line|tl;?dr|summary)\b|(?:my|in short|so the|the key)\b|fazit|ursache|lösung|empfehlung|conclusión|causa|原因|结论|建议|원인|결론)|\b(?:root cause|was caused by|turned out|fixed by|i(?:'d)? recommend|i(?:'d| would) (?:go with|suggest))\b/iu;
 /** So is a lead-in without what follows, unless it concludes. */
-const isWeak = (text: string): boolean => WEAK.test(text) || (text.endsWith(' …') && !CONCLUDES.test(text));
+export const isWeak = (text: string): boolean =>
+  PASSES.test(text) || WEAK.test(text) || (text.endsWith(' …') && !CONCLUDES.test(text));
 /** Headings of lists that only say where. */
-const ASIDE =
-  /^(?:(?:rejected|discarded|ruled out|not (?:chosen|taken))\b|alternatives considered|(?:verworfen|abgelehnt|descartad[oa]s?|rechazad[oa]s?)(?!\p{L})|已否决|기각|files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does|(?:key )?(?:benefits|advantages|strengths)|pros$|praise)/iu;
+export const ASIDE =
+  /^(?:(?:rejected|discarded|ruled out|not (?:chosen|taken))\b|alternatives considered|(?:verworfen|abgelehnt|descartad[oa]s?|rechazad[oa]s?)(?!\p{L})|已否决|기각|files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does|(?:key )?(?:benefits|advantages|strengths)|pros$|praise|legend\b)/iu;
 const OPEN_ITEM =
   /^\[ \]|^(?:but )?(?:i )?(?:have not|haven't|did not|didn't) (?:yet )?(?:run|push|commit|deploy|appl|merge|migrat|updat|re-?\p{L})|\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|needs? (?:the|an?|its|\p{L}+'s) (?:change|fix|update|review|sign-?off|approval)|i (?:could(?: not|n't)|can(?:not|'t)|was(?: not|n't) able to|have no way to) (?:test|verify|send|push|deploy|publish)|due (?:by|on|next|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\p{L}* \d)|(?<!\b(?:if|when|until|unless|while|that) [^.]{0,40})(?:still fail(?:s|ing)?|not (?:been )?(?:done|applied|deployed|merged|tested) yet|not yet (?:done|applied|deployed|merged|tested))|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will| have to| need to| must) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|action items?|follow-?ups?|left(?: to do)?|open(?: (?:questions?|items?|points?))?)(?: (?:for|before|on|in) [\w -]{1,30})?:|\b(?:will|'ll|has to|have to|needs?|should|must|let's|promised|decides|delivers|reviews|sends|signs) (?:[\p{L}\p{N} '_/()-]|\.(?! )){0,80}\b(?:later|at some point|in a follow-up|in q[1-4]|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|(?:the )?\d{1,2}(?:st|nd|rd|th)|\d{1,2}(?=[.,;!)]|$| ?[ap]m\b|:\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:(?:noch|weiterhin) offen|offen (?:ist|sind|bleibt|bleiben)|(?:konnte|kann) ich (?:\p{L}+ ){0,3}nicht (?:testen|prüfen|senden)|no (?:puedo|pude|he podido) (?:enviar|probar|verificar|subir)|noch zu tun|fehl(?:t|en) noch|noch fehl(?:t|en)|noch nicht (?:gelaufen|angewendet|getestet|umgesetzt|erledigt)|(?:muss|müssen|sollten?) (?:\p{L}{2,4} )?(?:noch|bis(?! zu ))|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|(?<!hace )faltan?|todavía hay que|(?:pense[zr]?|penser) à|n'oublie[zr]? pas|(?:il )?reste à|tiene[ns]? que (?:[\p{L}\p{N} '_/()-]){0,80}(?:antes del?|hasta|para el|mañana|el (?:lunes|martes|miércoles|jueves|viernes))|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|还没|之前(?:完成|要)|[让请][^，。,]{1,6}在[^，。,]{1,12}前|아직|남은 일|할 일|까지 (?:해야|끝|[^.\n]{0,12}(?:준다|주기로|하기로|보내)))/iu;
 /** What the speaker wants to do at a later time; English has its own words for it above. */
@@ -125,7 +132,7 @@ const REPLY =
 /** Such a reply only rejects something, so the title is taken from the outcome. */
 const SAYS_NO = /^(?:no|nope|nein|non)\b/i;
 const BARE =
-  /^(?:y|yes|yep|yeah|yea|ye|yup|ja|sure|k|ok(?:ay)?|do it|do that|go ahead|please(?: do)?|sounds good|sí|si|vale|dale|claro|adelante|oui|d'accord|passt|gerne?|sim|sì|va bene|да|давай|好的?|是的?|对|可以|네|응|좋아요?|はい)?[\s.,!]*(?:(?:please|do it|do that|go ahead|let'?s (?:do|try|add|go for) (?:it|this|that)|let'?s)[\s.!]*)?$/iu;
+  /^(?:y|yes|yep|yeah|yea|ye|yup|ja|sure|k|ok(?:ay)?|do it|do that|go ahead|please(?: do)?|sounds good|sí|si|vale|dale|claro|adelante|oui|d'accord|passt|gerne?|sim|sì|va bene|да|давай|好的?|是的?|对|可以|네|응|좋아요?|はい)?[\s.,!]*(?:(?:please(?: do)?|do it|do that|go ahead|let'?s (?:do|try|add|go for) (?:it|this|that)|let'?s)[\s.!]*)?$/iu;
 /** After what names an option: nothing, or words that say what is done with it; any other word is what the figure counts. */
 const AFTER = String.raw`(?=[\s.!)]*$|\s?[,;:!]|\.\s|\s[-–—]|\s(?:and|or|und|oder|y|o|but|aber|pero|mais|with|mit|please|pls|bitte|for now|first|later|too|also|out|works|is fine|yes|no|not|erstmal?|zuerst|später|weg|raus|auch|nicht|reicht|passt|primero|por ahora|también)(?![\p{L}\p{N}])|[번号])`;
 const OPTION = String.raw`#?(\d{1,2}(?!(?![번号])[\p{L}\d%]|[.:]\d)|[a-h]${AFTER})`;
@@ -160,7 +167,7 @@ const CHOSEN_SO =
   /^[번号]?[\s.!)]*(?:$|[,;:–—-]|(?:and|und|y|but|aber|pero|mais|with|mit|please|bitte|works|is fine|reicht|passt)(?!\p{L}))/iu;
 /** Names an option: `B) …`, `2. …`, `Option 2 – …`, `Phase 2: …`. */
 const LABEL = /^(?:(\p{L}{2,12})\s?(\d{1,2}|[A-H])(?=\s?[:.()–—-]|\s*$)|([A-H]|\d{1,2})[).:]\s)[\s:.–—-]*/u;
-const OF_OPTION =
+export const OF_OPTION =
   /^(?:option|approach|alternative|s[cz]enario|escenario|plan|variante?|opción|方案|选项|옵션)\s?(?:\d{1,2}|[A-H])\s?(?:[:.)–—-]|$)/iu;
 
 /** Options in one sentence: `a) …, b) …`. */
@@ -203,7 +210,7 @@ export function readTurnState(turn: TurnText, before?: TurnText): TurnState {
 }
 
 function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
-  const typed = typedText(withoutImages(turn.user)).replace(CLIENT_COMMANDS, '');
+  const typed = withoutResent(typedText(withoutImages(turn.user)).replace(CLIENT_COMMANDS, ''));
   const stated = findStatements(typed);
   const noted = stated.filter(({ text }) => !isNoise(text, 'user'));
   const answer = readAnswer(turn);
@@ -218,7 +225,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     ? oneLine(typed.replace(PARAGRAPH, '$&.')).replace(LEAD_IN, '')
     : findRequest(spoken, stated);
   const dated = (text: string): string => withAbsoluteDates(text, turn.atMs);
-  const askedText = dated(request.length === 0 ? '' : statedAsked);
+  const askedText = dated(request.length === 0 ? '' : withQuoted(statedAsked, turn.user));
   const concluded = concluding(answer.said);
   const texts = withOptions(concluded, answer.said).map(dated);
   const [conclusion = 'no answer', ...others] = texts;
@@ -230,7 +237,8 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const isRecap = own.every(({ text }) => isAsking(text)) && readStateQuery(typed) !== null;
   const byNumber = findNumbered(typed, turn, before);
   const isByNumber = byNumber.answers.length > 0;
-  const byUser = isByNumber ? findDecisions(byNumber.after) : findDecisions(own, before);
+  const amends = before !== undefined && turn.userOrigin === undefined && concedes(turn);
+  const byUser = isByNumber ? findDecisions(byNumber.after) : findDecisions(own, before, amends);
   const item =
     (origin: Origin) =>
     (text: string): StatedItem => ({ text: dated(clip(text, ITEM_CHARS)), origin, turn: turn.turnId });
@@ -279,9 +287,35 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     answers: bound?.question ?? '',
     answersOrigin: bound?.origin ?? 'user',
     isLeave: bound?.isLeave === true && todos.length === 0,
+    amends,
+    refutes: amends && OBJECTS.test(typed),
     isReply: bound !== null || (request.length > 0 && typed.split(/\s+/).length <= BARE_WORDS && REPLY.test(typed)),
     skip,
   };
+}
+
+const LED_CHARS = 80;
+
+/** With the first line of what was pasted after a colon, such as the message of an error. */
+function withQuoted(asked: string, user: string): string {
+  return asked.replace(/([^:：]{3,40}[:：]) …/, (whole, lead: string) => {
+    const at = user.indexOf(lead.trim());
+    const [line = ''] = at < 0 ? [] : (/[^\s`][^\n]*/.exec(user.slice(at + lead.trim().length)) ?? []);
+    return line === '' ? whole : `${lead} “${clip(oneLine(line), LED_CHARS)}”`;
+  });
+}
+
+const RESENT_CHARS = 4_000;
+const RESENT_LETTERS = 12;
+
+/** Without a prompt that was stopped and sent again. */
+function withoutResent(typed: string): string {
+  const prompts = typed.split('\n\n');
+  if (prompts.length < 2 || typed.length > RESENT_CHARS) return typed;
+  const letters = prompts.map(getLetters);
+  const isResent = (own: string, at: number): boolean =>
+    own.length >= RESENT_LETTERS && letters.slice(at + 1).some((later) => later.includes(own));
+  return prompts.filter((_, at) => !isResent(letters[at] as string, at)).join('\n\n');
 }
 
 const getOwn = (spoken: readonly SpokenStatement[]): Statement[] =>
@@ -307,16 +341,47 @@ function findAnswered({ parts, userOrigin }: TurnText): { readonly text: string;
   });
 }
 
-/** The last text of the assistant; an earlier one where the last is only a step on the way. */
-function readAnswer({ parts }: TurnText) {
-  const texts = parts.filter(({ kind, text }) => kind === 'assistant' && text.trim() !== '' && !isContinuation(text));
-  const answers = texts.slice(-SAID_TRIED).map(({ text, origin }) => {
-    return { said: findStatements(text).filter((each) => !isNoise(each.text, 'assistant')), origin };
-  });
-  return (
-    answers.findLast(({ said }) => said.some(isTelling)) ?? answers.at(-1) ?? { said: [], origin: 'assistant' as const }
-  );
+/** The last text of the assistant; from an earlier one on where the last only says that all is well. */
+function readAnswer(turn: TurnText) {
+  const answers = spokenTexts(turn)
+    .slice(-SAID_TRIED)
+    .map(({ text, origin }, at) => {
+      const said = findStatements(text).filter((each) => !isNoise(each.text, 'assistant'));
+      return { said: said.map((each) => ({ ...withItems(each), block: each.block + at * LONGEST_REPEAT })), origin };
+    });
+  const findFrom = (test: (each: Statement) => boolean) => answers.findLastIndex(({ said }) => said.some(test));
+  const strong = findFrom(({ text }) => !isWeak(text) && (CONCLUDES.test(text) || CHANGED.test(text)));
+  const from = strong >= 0 ? strong : findFrom(isTelling);
+  const used = answers.slice(from < 0 ? -1 : from);
+  return {
+    said: used.flatMap(({ said }) => said),
+    origin: lowestOrigin(used.length === 0 ? ['assistant'] : used.map(({ origin }) => origin)),
+  };
 }
+
+/** With all items of a list that was cut. */
+const withItems = (each: Statement): Statement =>
+  each.text.endsWith(' in all)') ? { ...each, text: each.short } : each;
+
+const spokenTexts = ({ parts }: TurnText): TurnPart[] =>
+  parts.filter(({ kind, text }) => kind === 'assistant' && text.trim() !== '' && !isContinuation(text));
+
+/** The assistant takes back what it said or did before. */
+const CONCEDES =
+  /^(?:(?:ah|oh|hm+|ok(?:ay)?|yes|no)[\s,.!—-]+){0,2}(?:you(?:'re| are) (?:\w{3,12}ly )?(?:right|correct)|(?:good|great) catch|(?:that was )?my (?:mistake|bad)|(?:i'?m )?sorry|apologies|i (?:was wrong|misunderstood|misread|misspoke)|revert(?:ed|ing)|du hast recht|(?:das )?stimmt|mein fehler|tienes razón|tu as raison|vous avez raison)(?![\p{L}])|^(?:你说得对|맞습니다|죄송|抱歉)/iu;
+
+/** The user does not agree. */
+const OBJECTS =
+  /^(?:(?:hm+|ok(?:ay)?|and|so)[\s,.!]+)?(?:no(?:pe)?|but|sorry|actually|wait|nein|aber|pero|mais)(?!\p{L})|\b(?:wrong|incorrect|not (?:\w{3,8} )?(?:correct|right|true)|undo|revert)\b|(?<!\p{L})(?:falsch|stimmt nicht|incorrecto|faux)(?!\p{L})|(?:不对|错了|아니|틀렸|違)/iu;
+
+/** Says what is to be, in the user's correction. */
+const DEMANDS = /\b(?:should(?:n't)?|must(?:n't)?|ha(?:s|ve) to|needs? to|make sure|keep|instead|only)\b/i;
+
+/** Whether the answer begins with taking back what was said or done before. */
+const concedes = (turn: TurnText): boolean =>
+  spokenTexts(turn)
+    .slice(0, 2)
+    .some(({ text }) => CONCEDES.test(text.trimStart().replaceAll('’', "'")));
 
 function isTelling({ text }: Statement): boolean {
   return !NARRATION.test(text) && !OFFER.test(text) && !FILLER.test(text) && !isQuestion(text);
@@ -344,6 +409,10 @@ function withOptions(concluded: readonly Statement[], said: readonly Statement[]
   );
 }
 
+/** Says what was done to the work. */
+export const CHANGED =
+  /\b(?:added|changed|removed|renamed|moved|replaced|updated|created|fixed|extracted|reverted|restored|implemented|rewrote|rewritten|switched|introduced|deleted|simplified|refactored|consolidated|merged|converted|exported|wired|pinned|bumped)\b|(?<!\p{L})(?:hinzugefügt|geändert|entfernt|umbenannt|verschoben|ersetzt|erstellt|behoben|añad[ií]\p{L}*|cambi[éa]\p{L}*|elimin[éa]\p{L}*|ajouté|modifié|supprimé|remplacé|créé)(?!\p{L})|(?:已(?:添加|修改|删除|更新|修复)|추가했|수정했|삭제했)/iu;
+
 /** Before a statement whose subject is in one that is left out. */
 const GAP = '… ';
 
@@ -368,8 +437,11 @@ function concluding(statements: readonly Statement[]): Statement[] {
   const below = ({ heading }: Statement, at: number): boolean =>
     CONCLUDES.test(heading) && strong[at - 1]?.heading !== heading;
   for (const each of strong.filter(below).slice(-1)) take(each);
-  const begin = ({ text, items: { length } }: Statement): string | null =>
-    length === 0 || room - 4 < OUTCOME_CHARS / 2 ? null : beginList(text, room - 4, ` … (${length} in all)`) || null;
+  const begin = ({ text, short, items: { length } }: Statement): string | null => {
+    if (length === 0) return null;
+    if (short.length < room - 4) return short;
+    return room - 4 < OUTCOME_CHARS / 2 ? null : beginList(text, room - 4, ` … (${length} in all)`) || null;
+  };
   for (const each of strong.toReversed()) if (!take(each) && !take(each, begin(each))) break;
   for (const each of main.length > 0 ? main : telling) take(each);
   const hasSubject = (each: Statement): boolean => {
@@ -378,16 +450,17 @@ function concluding(statements: readonly Statement[]): Statement[] {
   };
   if (chosen.size === 0)
     return telling.length > 0 ? telling.slice(-1) : statements.filter(({ text }) => IS_DONE.test(text)).slice(-1);
-  return telling.flatMap((each) => {
+  const told = telling.flatMap((each) => {
     const text = chosen.get(each);
     return text === undefined
       ? []
       : [{ ...each, text: PRONOUN.test(text) && !hasSubject(each) ? `${GAP}${text}` : text }];
   });
+  return told.toSorted((one, other) => Number(PASSES.test(one.text)) - Number(PASSES.test(other.text)));
 }
 
 /** A text that is too long, with the first items of the list in it; '' where it has none. */
-function beginList(text: string, maxChars: number, more = ' …'): string {
+export function beginList(text: string, maxChars: number, more = ' …'): string {
   if (text.length <= maxChars) return text;
   const at = text.lastIndexOf('; ', maxChars - more.length);
   return at <= 0 ? '' : `${text.slice(0, at)}${more}`;
@@ -413,7 +486,8 @@ const clipItem = (text: string): string =>
   text.length > ITEM_CHARS && isQuestion(text) ? `${clip(text, ITEM_CHARS - 1)}?` : clip(text, ITEM_CHARS);
 
 function findOffer(statements: readonly Statement[]): string {
-  const last = statements.at(-1);
+  // A list after it says what would be done.
+  const last = statements.findLast(({ text, items }) => items.length === 0 || OFFER.test(text));
   return last !== undefined && OFFER.test(last.text) && isQuestion(last.text)
     ? clipItem(inContext(statements, last))
     : '';
@@ -460,14 +534,16 @@ export function isRule(text: string): boolean {
 }
 
 /** A statement that takes something back is one with what it is about, before it, and with all that follows it. */
-function findDecisions(own: readonly Statement[], before?: TurnText): string[] {
+function findDecisions(own: readonly Statement[], before?: TurnText, amends = false): string[] {
   const at = before === undefined ? -1 : own.findIndex(({ text }) => REVISES.test(text));
   const from = own[at]?.block === own[at - 1]?.block ? at - 1 : at;
   const revised = at < 0 ? [] : own.slice(from).filter(({ text }) => !isAsking(text));
   const whole = revised.map(({ text }) => text).join(' ');
   const decided = own.flatMap((each, at) => {
     const text = each.text.replace(REQUEST, '');
-    if (isDecision(text) && !revised.includes(each)) return [withSubject({ ...each, text: getBan(text) }, own[at - 1])];
+    const isCorrection = amends && DEMANDS.test(text) && text.length <= ITEM_CHARS && !isAsking(text);
+    if ((isDecision(text) || isCorrection) && !revised.includes(each))
+      return [withSubject({ ...each, text: getBan(text) }, own[at - 1])];
     const clauses = text.length > ITEM_CHARS ? text.split(CLAUSE) : [];
     return [...clauses, ...[...text.matchAll(BRACKETED)].map(([, aside = '']) => aside)].filter(isDecision);
   });
@@ -497,7 +573,7 @@ const BRACKETED = /\(([^()]{10,240})\)/g;
 const REQUEST = /[,;] (?:(?:and|but|so|then) )?(?:can|could|would) (?:you|we) [^?]{1,300}\?$/i;
 const PRONOUN =
   /^(?:(?:and|but|so|also|then|however|aber|und|y|pero)[ ,]+)?(?:it|this|that|th[eo]se|they|s?he|das|dies\p{L}{0,2}|er|sie|es|es[oe]|est[oe])(?!\p{L})/iu;
-const POINTS_BACK =
+export const POINTS_BACK =
   /\b(?:this|that|these|those|it|them|both|the (?:first|second|change|fix))\b|(?<!\p{L})(?:das|dies\w{0,2}|esto|eso)(?!\p{L})|[这那]|이것|그것/iu;
 /** A pronoun among the first words. */
 const STARTS_BACK =
@@ -561,7 +637,7 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
     const text = `“${reply}”, that is ${quotes.join(', ')}${rejected}`;
     return { text, origin: getOrigin(text), question: '', isFree: false, isLeave: false, isChoice: true };
   }
-  const asks = said.findLast((each) => asksUser(each.text) || OFFER.test(each.text));
+  const asks = findAsked(reply, said);
   const isAnswer = asks !== undefined && answers(reply, asks);
   const isChosenFrom = isAnswer || isAnswered(reply, said, options.size > 0);
   const question = isChosenFrom ? asks : isCleanOrigin(origin) ? findTakenUp(reply, said) : undefined;
@@ -576,6 +652,14 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
     : BARE.test(reply) && [question.text, context].some((each) => OFFER.test(each));
   const isChoice = (isOwn && REPLY.test(reply)) || isDecision(reply) || (isTaken && !isLeave && !BARE.test(reply));
   return { text, origin: getOrigin(text), question: context, isFree: isPart || !isAnswer, isLeave, isChoice };
+}
+
+/** The last question or offer; of several, the one that has most words of the reply. */
+function findAsked(reply: string, said: readonly Statement[]): Statement | undefined {
+  const asked = said.filter(({ text }) => asksUser(text) || OFFER.test(text)).toReversed();
+  const tokens = contentTokens(reply);
+  const count = ({ text }: Statement): number => contentTokens(text).filter((token) => tokens.includes(token)).length;
+  return asked.toSorted((one, other) => count(other) - count(one))[0];
 }
 
 const ANSWER_NUMBER = /(?:^|[\s,;(])q?(\d{1,2})[.):]\s+/i;
@@ -622,7 +706,7 @@ function findTakenUp(reply: string, said: readonly Statement[]): Statement | und
   if (advice !== undefined && (BARE.test(reply) || isDecision(reply) || sharesWord(reply, advice.text))) return advice;
   const concludes = THEREFORE.test(reply) && reply.split(' ').length <= THEREFORE_WORDS;
   const points = (isDecision(reply) || OPEN_ITEM.test(reply)) && (tokens.length < 2 || STARTS_BACK.test(reply));
-  return concludes || points ? said.findLast(isTelling) : undefined;
+  return concludes || points ? said.findLast((each) => isTelling(each) && !ASIDE.test(each.lead)) : undefined;
 }
 
 /** A list item with words of its own, pasted or typed: not a choice, unless it repeats the option. */

@@ -26,6 +26,8 @@ export interface TurnText {
   readonly recalled?: true;
   /** Captured without the end of its answer. */
   readonly unfinished?: true;
+  /** Tool calls that are left out edited a file. */
+  readonly edited?: true;
   /** What was typed while the turn ran; `user` ends with it. */
   readonly queued?: readonly string[];
   /** Hashes of word sequences that the assistant repeats from files, tools of the project, and the client's own text. */

@@ -12,7 +12,7 @@ const THREAD_BRIEFS = 3;
 const THREAD_DAYS_MS = 14 * 86_400_000;
 const TASKS = 6;
 /** Claims of a brief that are nothing to do. */
-const SETTLED = /^(?:Stands|Decided): /;
+const SETTLED = /^(?:Done|Stands|Decided): /;
 
 export interface HandoffRules {
   readonly project: string;

@@ -91,7 +91,7 @@ ${policyRules()}
 - revises: labels of known statements that the turns of this node say are no longer so, because a new value, tool or rule took their place. Only what is said outright; one that is merely not mentioned, or is about something else, still holds.
 
 Brief (replaces the old one completely)
-- active: the state of the work. Each claim begins with "Goal: ", "Stands: ", "Decided: ", "Open: " or "Next: ". Built from outcomes, not from prompts. hints: rules and pitfalls to keep in mind.
+- active: the state of the work. Each claim begins with "Goal: ", "Done: ", "Stands: ", "Decided: ", "Open: " or "Next: ". Built from outcomes, not from prompts. hints: rules and pitfalls to keep in mind.
 - Each claim keeps to words that the user and the assistant used, the goal to the user's: what has other words, or those of a tool's output, is not shown to a later session. The same holds for title, outcome, summary, decisions and open items.
 - At most 12 claims in all, under 150 characters each. Drop what is finished or no longer true. Each claim names the turns, or the old claims, that it rests on.
 

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { Config } from '../../../../common/config.ts';
+import type { CapturedMessage } from '../../../../common/turn.ts';
 import { BRIEF_CHARS } from '../../../../memory/compaction/brief.ts';
 import { openOnDisk } from '../../../helpers/disk-rig.ts';
 import { createDisk, openRig } from '../../../helpers/memory-rig.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 import { oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
-import { talk } from '../../../helpers/turns.ts';
+import { failedRound, getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
 const tempDir = tempDirs();
 const AT = 1_800_000_000_000;
@@ -57,9 +58,36 @@ test('the brief is rewritten at each compaction, within its size, each claim wit
   const text = await memory.library.readBrief('s1');
   expect(text.length).toBeLessThanOrEqual(BRIEF_CHARS);
   expect(text.match(/^## /gm)).toEqual(['## ']);
-  expect(text).toContain('src/carrier-11.ts');
-  expect(text).not.toContain('src/carrier-0.ts');
+  // The task that the session began with, and the newest one.
+  expect(text).toMatch(/Goal: Move src\/carrier-0\.ts .*; last asked: Move src\/carrier-11\.ts /);
+  expect(text).not.toContain('src/carrier-10.ts');
   for (const claim of brief?.active ?? []) expect(claim.sources).not.toEqual([]);
+  await memory.maintenance.close();
+});
+
+test('the brief lists what edits came to, whatever is asked after them', async () => {
+  const disk = createDisk();
+  const memory = await openRig(disk, { llm: 'local' });
+  const turn = (at: number, prompt: string, messages: CapturedMessage[]) => ({
+    ...getTurn(prompt, messages),
+    atMs: AT + at * 60_000,
+  });
+  const answer = (text: string) => message('assistant', [{ type: 'text', text }]);
+  const edited = [...toolRound('Edit', { file_path: '/shop/queue.ts' }, 'ok'), answer('Added a retry in `queue.ts`.')];
+  const refused = [
+    ...failedRound('Edit', { file_path: '/shop/a.ts' }, 'Error: not found'),
+    answer('Nothing was changed in `a.ts`.'),
+  ];
+  memory.capture.captureTurns([
+    turn(0, 'Add a retry to the queue.', edited),
+    turn(1, 'Also touch a.ts in the shop.', refused),
+    turn(2, 'Why does the queue wait for so long?', [answer('It waits for the lock.')]),
+  ]);
+  expect(await memory.maintenance.flush(60_000)).toBe(true);
+  expect((await memory.library.readBrief('s1')).match(/^- (?:Done|Stands): .*$/gm)).toEqual([
+    '- Done: Added a retry in `queue.ts`',
+    '- Stands: It waits for the lock',
+  ]);
   await memory.maintenance.close();
 });
 

@@ -273,7 +273,7 @@ describe('the model', () => {
     expect(model.compacted).toHaveLength(1);
     expect(memory.maintenance.status().llm.deferred).toBe(2);
     expect([...memory.library.list({})].every((node) => writtenBy(node) === 'local')).toBe(true);
-    expect(await memory.library.readBrief('s1')).toContain('Goal: Deploys happen on Fridays only');
+    expect(await memory.library.readBrief('s1')).toContain('Deploys happen on Fridays only');
   });
 
   test('that answers again later replaces what stood in for it meanwhile', async () => {

@@ -44,7 +44,7 @@ describe('a summary without a model', () => {
       say('And add a test for checkout.', 'Done.'),
     ];
     expect(compact(turns).nodes.map(({ outcome }) => outcome)).toEqual([
-      'Done. Earlier: The query in `loadCart` was the cause: it runs 80 times a request. I added a join.',
+      '“And add a test for checkout” → Done. Earlier: The query in `loadCart` was the cause: it runs 80 times a request. I added a join.',
     ]);
   });
 
@@ -113,11 +113,13 @@ describe('a summary without a model', () => {
     const { brief } = compact([
       say('Good, keep that. Stream the export of October, it ran out of memory.', 'Done.'),
       say('Run everything once more.', 'All pass.'),
-      say('Shorter, one sentence.', 'The export is streamed.'),
+      say('What does the reader of pages do?', 'It reads one page after the other.'),
+      say('Let the import skip empty pages of the catalogue.', 'The import skips empty pages.'),
+      say('No, not like that. Shorter.', 'Done.'),
     ]);
     expect(brief.active.map(({ text }) => text)).toEqual([
-      'Goal: Good, keep that. Stream the export of October, it ran out of memory; now: Shorter, one sentence',
-      'Stands: The export is streamed',
+      'Goal: Good, keep that. Stream the export of October, it ran out of memory; last asked: Let the import skip empty pages of the catalogue',
+      'Stands: Done (“No, not like that. Shorter”)',
     ]);
   });
 
@@ -137,9 +139,7 @@ describe('a summary without a model', () => {
     );
     const ask = say('how does the import read pages?', 'The import reads pages in order.');
     const more = say('Add a test for the import of empty pages.', 'The import of empty pages has a test.');
-    expect(goal(ask, more, ask)).toBe(
-      'Goal: Add a test for the import of empty pages; now: how does the import read pages?',
-    );
+    expect(goal(ask, more, ask)).toBe('Goal: Add a test for the import of empty pages');
   });
 
   test.each([
@@ -182,17 +182,67 @@ describe('a summary without a model', () => {
     expect(texts.join()).not.toContain('Decided: We go with Kafka');
   });
 
+  test('the brief lists what edits came to, without what was changed since', () => {
+    const edit = (prompt: string, answer: string) => ({ ...say(prompt, answer), edited: true as const });
+    const turns = [
+      edit('Add a retry to the mail queue.', 'The queue looked fine at first. Added three retries in `queue.ts`.'),
+      edit('Rename `send` to `post`.', 'Renamed `send` to `post` in all callers.'),
+      edit('No, keep `send`.', "You're right. Reverted, `send` stays."),
+      edit('Format it.', 'All tests pass.'),
+      say('Why does the queue wait?', 'It waits for the lock.'),
+    ];
+    const lines = (brief: ReturnType<typeof compact>['brief']) => brief.active.map(({ text }) => text);
+    const { brief, nodes } = compact(turns);
+    expect(lines(brief)).toEqual([
+      'Goal: Add a retry to the mail queue; last asked: Rename `send` to `post`',
+      'Done: Added three retries in `queue.ts`',
+      'Done: Reverted, `send` stays',
+      'Done: All tests pass (“Format it”)',
+      'Stands: It waits for the lock',
+      'Decided: “No, keep `send`.” to “Renamed `send` to `post` in all callers.”',
+    ]);
+    expect(nodes.map(({ outcome }) => outcome).join()).not.toContain('Renamed `send`');
+    // Kept over compactions, the newest six.
+    const step = (at: number) => edit(`Write page ${at} of the handbook.`, `Wrote page${at}.md of the handbook.`);
+    const old = brief.active;
+    const later = summarizeByRules({ turns: [1, 2, 3, 4, 5].map(step), knownTags: [], brief: '', briefClaims: old });
+    expect(lines(later.brief).filter((text) => text.startsWith('Done: '))).toEqual([
+      'Done: Reverted, `send` stays',
+      'Done: All tests pass (“Format it”)',
+      ...[1, 2, 3, 4].map((at) => `Done: Wrote page${at}.md of the handbook`),
+    ]);
+    // The work has moved on.
+    expect(lines(later.brief)[0]).toMatch(/^Goal: Write page 1 .*; last asked: Write page 5 /);
+  });
+
+  test('marks what the user refuted, and names what a title only points to', () => {
+    const asked = say('Where are the trailers of main?', 'The main branch has none: merges drop them.');
+    const refuting = (prompt: string) => say(prompt, "You're right, `maxScan` hid them. Only 50 commits are read.");
+    const told = (...turns: ReturnType<typeof say>[]) =>
+      compact(turns).nodes.map(({ title, outcome }) => [title, outcome]);
+    const wrong = refuting('That is wrong, main has trailers.');
+    expect(told(asked, wrong)).toEqual([
+      [
+        'Where are the trailers of main? (maxScan)',
+        "“That is wrong, main has trailers” → You're right, `maxScan` hid them. Only 50 commits are read.",
+      ],
+    ]);
+    // Two turns make a memory.
+    const [first, last] = told(say('Is `Checkpoint` a trailer?', '`Checkpoint` is a trailer.'), asked, wrong);
+    expect(first?.[1]).toMatch(/^Corrected since: “Where are the trailers of main\?” → The main branch has none/);
+    expect(last?.[0]).toBe('That is wrong, main has trailers. (maxScan)');
+  });
+
   test('what earlier turns came to is never cut in a sentence', () => {
     const first = `The export waits for the lock, ${'which the import takes for each of the pages that it reads, '.repeat(6)}in the evening.`;
     const listed = `These are in the report: ${Array.from({ length: 9 }, (_, at) => `page ${at} of the report of the month`).join('; ')}`;
     const outcome = (said: string) =>
       compact([say('Look at the report.', said), say('And the report of May?', 'The report of May is empty.')]).nodes[0]
         ?.outcome;
-    expect(outcome(first)).toBe('The report of May is empty.');
-    expect(outcome(`${first} The lock is one for all pages.`)).toBe(
-      'The report of May is empty. Earlier: The lock is one for all pages.',
-    );
-    expect(outcome(listed)).toMatch(/^The report of May is empty\. Earlier: These are .* of the month …$/);
+    const last = '“And the report of May?” → The report of May is empty.';
+    expect(outcome(first)).toBe(last);
+    expect(outcome(`${first} The lock is one for all pages.`)).toBe(`${last} Earlier: The lock is one for all pages.`);
+    expect(outcome(listed)).toMatch(/ The report of May is empty\. Earlier: These are .* of the month …$/);
   });
 
   test('a question about the state of the work is not a goal', () => {

@@ -488,7 +488,7 @@ describe('the state that a turn leaves behind', () => {
     );
     expect(shown).toMatchObject({
       title: 'I get this on staging, with no local changes: …',
-      asked: 'I get this on staging, with no local changes: …',
+      asked: 'I get this on staging, with no local changes: “a”',
     });
     const corrected = readTurnState(say('no, back to the script we had for `make run`', 'It builds the binary once.'));
     expect(corrected.title).toBe('It builds the binary once.');
@@ -833,13 +833,48 @@ describe('faithful to what was said', () => {
     expect(readTurnState(say('How would we get access?', only)).outcome).toContain('Create a token in the settings.');
   });
 
-  test('of a list that does not fit the outcome has the beginning', () => {
+  test('where the last text only says that all is well, the one before tells what was done', () => {
+    const texts = ['The `lock` was taken twice. I moved the release to `queue.ts`.', 'All 14 tests pass.'];
+    const parts = texts.map((text): TurnPart => ({ kind: 'assistant', origin: 'assistant', tool: '', text }));
+    const state = readTurnState({ ...say('Why does the queue hang?', ''), parts });
+    expect(state.outcome).toBe('The `lock` was taken twice. I moved the release to `queue.ts`. All 14 tests pass.');
+  });
+
+  test('a reply is paired with the question whose words it has', () => {
+    const before = say('Review the labels.', 'Should the footer say "steps"? Should the header stay as it is?');
+    const { decisions } = readTurnState(say('yes, the footer should say steps', 'Done.'), before);
+    expect(decisions[0]?.text).toContain('to “Should the footer say "steps"?”');
+  });
+
+  test('a correction that the assistant agrees with is a decision where it says what is to be', () => {
+    const before = say('Ignore the build folder.', 'Added `.entire` to `.gitignore`.');
+    const read = (prompt: string) => readTurnState(say(prompt, "You're right, I only ignore the logs."), before);
+    const [wish] = ['but the settings should be in git'];
+    expect(read(`${wish}.`)).toMatchObject({ amends: true, refutes: true, decisions: [{ text: `${wish}.` }] });
+    expect(read('but the diff is empty.').decisions).toEqual([]);
+    expect(readTurnState(say('but the settings should be in git.', 'They are.'), before).decisions).toEqual([]);
+  });
+
+  test('a prompt that was stopped and sent again counts once', () => {
+    const { asked } = readTurnState(
+      say('do a mixed scenario?\n\ncan you do a mixed scenario? with two sessions', 'Done.'),
+    );
+    expect(asked).toBe('can you do a mixed scenario? with two sessions');
+  });
+
+  test('an offer with the list of what would be done is one', () => {
+    const answer = 'The code is there twice. Would you like me to simplify it? Steps:\n1. Move it\n2. Drop the copy';
+    expect(readTurnState(say('Look for duplicates.', answer)).offer).toContain('Would you like me to simplify it?');
+  });
+
+  test('of a list that does not fit the outcome has the beginning, and of its items', () => {
     const item = (what: string) =>
       `- **${what}** keeps what the reader needs to know about ${what}, and nothing else of it`;
-    const list = ['rows', 'columns', 'cells', 'tables'].map(item).join('\n');
-    const answer = `Rewrote the page; it describes, each in a section of its own with an example:\n${list}\n\nThe ${'other '.repeat(20)}pages link to it.`;
-    expect(readTurnState(say('Rewrite the page.', answer)).outcome).toMatch(
-      /^Rewrote the page; .*: rows keeps .* … \(4 in all\)\. The other /,
+    const names = ['rows', 'columns', 'cells', 'tables'];
+    const answer = (list: string) =>
+      `Rewrote the page; it describes, each in a section of its own with an example:\n${list}\n\nThe ${'other '.repeat(20)}pages link to it.`;
+    expect(readTurnState(say('Rewrite the page.', answer(names.map(item).join('\n')))).outcome).toMatch(
+      /^Rewrote the page; .*: rows keeps .* about rows; columns keeps .* about cells … \(4 in all\)\. The other /,
     );
   });
 
