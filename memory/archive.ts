@@ -9,7 +9,6 @@ import { archivedFiles, type SnapshotInfo } from './storage/snapshot-files.ts';
 import { withoutUserMark } from './text/validity.ts';
 
 export type Archives = ReturnType<typeof createArchives>;
-export type ArchiveReport = Awaited<ReturnType<Archives['importArchive']>>;
 
 /** Nodes and briefs as one text: exports and snapshots. */
 export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBackBriefs'>) {

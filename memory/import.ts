@@ -112,8 +112,6 @@ interface DocumentRequest {
   readonly again?: boolean;
 }
 
-export type DocumentReport = Awaited<ReturnType<ReturnType<typeof createDocuments>['import']>>;
-
 /** Chunks written together; the thread is free between two batches. */
 const BATCH = 50;
 

@@ -1,7 +1,6 @@
 import type { HomePaths } from '../common/paths.ts';
 import type { MigratedFiles, MigrationDirs } from './storage/fs/migrate-node-files.ts';
 
-export type { ArchiveReport } from './archive.ts';
 export type { Capture } from './capture.ts';
 export type { ConsolidationReport as DreamReport } from './consolidation/consolidation.ts';
 export type { EditedNode } from './edit.ts';
@@ -11,7 +10,7 @@ export { proposeConcepts } from './facts/grow-ontology.ts';
 export { ontologyJsonSchema, parseOntology } from './facts/ontology.ts';
 export type { FactView } from './facts.ts';
 export type { ForgetReport } from './forget.ts';
-export type { DocumentReport, Import, ImportProgress } from './import.ts';
+export type { Import, ImportProgress } from './import.ts';
 export { type ImportTurnsReport, NO_TURNS } from './import-turns.ts';
 export { createTranscriptReader, type Skipped } from './ingest/claude-transcript.ts';
 export { type ImportedTurn, isComplete, sessionProjects } from './ingest/imported-turn.ts';

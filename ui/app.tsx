@@ -14,23 +14,14 @@ import { Now } from './views/now.tsx';
 import { Savings } from './views/savings.tsx';
 import { Session } from './views/session.tsx';
 
-const NAMES: Record<View, string> = {
-  now: 'Now',
-  savings: 'Savings',
-  session: 'Sessions',
-  memory: 'Memory',
-  graph: 'Graph',
-  library: 'Library',
-  health: 'Health',
-};
-const PAGES: Record<View, FunctionComponent<Pick<Route, 'id' | 'query'>>> = {
-  now: Now,
-  savings: Savings,
-  session: Session,
-  memory: Memory,
-  graph: Graph,
-  library: Library,
-  health: Health,
+const PAGES: Record<View, readonly [name: string, FunctionComponent<Pick<Route, 'id' | 'query'>>]> = {
+  now: ['Now', Now],
+  savings: ['Savings', Savings],
+  session: ['Sessions', Session],
+  memory: ['Memory', Memory],
+  graph: ['Graph', Graph],
+  library: ['Library', Library],
+  health: ['Health', Health],
 };
 
 const route = signal(parseRoute(location.hash));
@@ -43,9 +34,9 @@ addEventListener('hashchange', () => {
 export function App() {
   useKeys();
   const { view, id, query } = route.value;
-  const Page = PAGES[view];
+  const [name, Page] = PAGES[view];
   useEffect(() => {
-    document.title = `${NAMES[view]} · comet-cc`;
+    document.title = `${name} · comet-cc`;
   }, [view]);
   if (link.value === 'expired' && version.value === '') return <Expired />;
   return (
@@ -78,7 +69,7 @@ function Nav({ view }: { view: View }) {
       {VIEWS.map((each) => (
         <a key={each} href={getHash({ view: each })} aria-current={each === view ? 'page' : undefined}>
           <Icon name={each} />
-          <span>{NAMES[each]}</span>
+          <span>{PAGES[each][0]}</span>
         </a>
       ))}
       <button type="button" class="plain keys" onClick={openHelp}>
@@ -122,7 +113,7 @@ function openHelp(): void {
 function Help() {
   const keys: readonly (readonly [string, string])[] = [
     ['/', 'search memory'],
-    ...Object.entries(GO).map(([key, view]) => [`g ${key}`, NAMES[view].toLowerCase()] as const),
+    ...Object.entries(GO).map(([key, view]) => [`g ${key}`, PAGES[view][0].toLowerCase()] as const),
     ['↑ ↓', 'move in a list'],
     ['Enter', 'open what is marked'],
     ['[ ]', 'previous and next request of a session'],

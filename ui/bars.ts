@@ -1,3 +1,5 @@
+import type { UiOverview } from './types.ts';
+
 export interface BarPart {
   readonly name: 'sent' | 'recalled' | 'trimmed' | 'added';
   readonly tokens: number;
@@ -5,11 +7,7 @@ export interface BarPart {
   readonly percent: number;
 }
 
-interface Context {
-  readonly received_tokens: number;
-  readonly sent_tokens: number;
-  readonly recalled_tokens: number;
-}
+type Context = Pick<UiOverview['sessions'][number], `${'received' | 'sent' | 'recalled'}_tokens`>;
 
 /**
  * What became of a context: kept as it was, recalled by memory, and trimmed. Where memory sent more than it received,

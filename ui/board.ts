@@ -1,15 +1,11 @@
+import type { Result } from './types.ts';
+
 export const COLUMNS = ['active', 'blocked', 'done'] as const;
 export type TaskStatus = (typeof COLUMNS)[number];
 
-interface Card {
-  readonly id: string;
-  readonly status: TaskStatus;
-  readonly priority: 'low' | 'medium' | 'high';
-  readonly next: string | null;
-  /** When it was due; null before. */
-  readonly fired: string | null;
-  readonly created: string;
-}
+export type Task = Result<'tasks/list'>['tasks'][number];
+/** `fired`: when it was due; null before. */
+type Card = Pick<Task, 'id' | 'status' | 'priority' | 'next' | 'fired' | 'created'>;
 
 const RANK = { high: 0, medium: 1, low: 2 };
 

@@ -1,14 +1,8 @@
-interface NamedConcept {
-  readonly name: string;
-  /** '' for one that every project has. */
-  readonly project: string;
-}
+import type { Result } from './types.ts';
 
-interface ConceptFact {
-  readonly id: string;
-  readonly concept: string;
-  readonly project: string;
-}
+/** `project`: '' for one that every project has. */
+type NamedConcept = Pick<Result<'facts/concepts'>['concepts'][number], 'name' | 'project'>;
+type ConceptFact = Pick<Result<'facts/list'>['facts'][number], 'id' | 'concept' | 'project'>;
 
 type Row<C, F> =
   | { readonly kind: 'concept'; readonly key: string; readonly concept: C; readonly facts: number }

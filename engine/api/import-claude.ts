@@ -127,14 +127,11 @@ export function createClaudeImport(deps: ClaudeImportDeps) {
     if (report.turns === transcript.turns.length && !input.dryRun) await done.add([one.version]);
   }
 
-  function getSelection(
-    { projectDir, sinceMs = 0 }: Input,
-    turns: readonly ImportedTurn[],
-  ): (turn: ImportedTurn) => boolean {
+  function getSelection({ projectDir, sinceMs = 0 }: Input, turns: readonly ImportedTurn[]) {
     const project = projectDir === undefined ? null : getProject(projectDir);
     const projects = sessionProjects(turns, getProject);
     const inProject = new Set(turns.filter((_, at) => project === null || projects[at] === project));
-    return (turn) => turn.atMs >= sinceMs && inProject.has(turn);
+    return (turn: ImportedTurn): boolean => turn.atMs >= sinceMs && inProject.has(turn);
   }
 
   return { run, progress: (): ImportProgress | null => progress };

@@ -3,8 +3,7 @@ import { dirname } from 'node:path';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { withoutMarkedBlock } from '../../install/index.ts';
-import type { ArchiveReport, DocumentReport, Import, ImportTurnsReport } from '../../memory/index.ts';
-import { isArchive, isTurnLines, parseTurnLines } from '../../memory/index.ts';
+import { type Import, isArchive, isTurnLines, parseTurnLines } from '../../memory/index.ts';
 import { absolutePath, projectPath } from './schema.ts';
 
 /** The engine reads the file itself: an export may be larger than a request. */
@@ -18,12 +17,6 @@ export const fileImportInput = z.strictObject({
   again: z.boolean().optional(),
 });
 
-/** Import of a file with turns, one message a line. */
-interface TurnsReport extends Pick<ImportTurnsReport, 'turns' | 'added' | 'known' | 'skipped'> {
-  readonly kind: 'turns';
-  readonly sessions: number;
-}
-
 /** For documents and turns; an export may hold a whole memory. */
 const DOCUMENT_BYTES = 32 * 1024 * 1024;
 
@@ -31,7 +24,7 @@ const DOCUMENT_BYTES = 32 * 1024 * 1024;
 export async function importFile(
   imports: Import,
   { file, as, trusted = false, projectDir = dirname(file), again = false }: z.infer<typeof fileImportInput>,
-): Promise<ArchiveReport | DocumentReport | TurnsReport> {
+) {
   const { size } = await readable(file, (name) => stat(name));
   if (as === 'export' || as === 'nodes') return imports.importArchive(await readable(file, readText), trusted);
   if (size > DOCUMENT_BYTES) {
@@ -52,7 +45,8 @@ export async function importFile(
   return imports.importDocument({ file, text: own, projectDir, again });
 }
 
-async function importTurns(imports: Import, text: string, projectDir: string): Promise<TurnsReport> {
+/** One message a line. */
+async function importTurns(imports: Import, text: string, projectDir: string) {
   const sessions = parseTurnLines(text, projectDir);
   const seen = new Set<string>();
   const sum = { turns: 0, added: 0, known: 0, skipped: 0 };
@@ -60,7 +54,7 @@ async function importTurns(imports: Import, text: string, projectDir: string): P
     const report = await imports.importTurns({ turns: own, imported: 'file', dryRun: false, seen });
     for (const name of ['turns', 'added', 'known', 'skipped'] as const) sum[name] += report[name];
   }
-  return { kind: 'turns', sessions: sessions.size, ...sum };
+  return { kind: 'turns' as const, sessions: sessions.size, ...sum };
 }
 
 const readText = (file: string): Promise<string> => readFile(file, 'utf8');

@@ -12,10 +12,7 @@ interface Services {
   readonly receipts: Pick<Receipts, 'list' | 'ofSession'>;
 }
 
-interface Finishing extends Services {
-  opened(): Promise<unknown>;
-  readonly ledger: Pick<CostLedger, 'conversation'>;
-}
+type Finishing = Services & { opened(): Promise<unknown>; readonly ledger: Pick<CostLedger, 'conversation'> };
 
 const TITLE_CHARS = 70;
 
@@ -98,10 +95,7 @@ export function recalledFor({ added }: Pick<Receipt, 'added'>): string[] {
 }
 
 /** The newest request of a session: its prompt tokens, and the title of what it recalled, '' for nothing. */
-export function newestRequest(
-  { memory, receipts }: Services,
-  sessionId: string,
-): { readonly received: number; readonly sent: number; readonly recalled: string } | null {
+export function newestRequest({ memory, receipts }: Services, sessionId: string) {
   const { library } = memory;
   const [newest] = receipts.ofSession(sessionId);
   if (newest === undefined) return null;
@@ -121,11 +115,8 @@ export function receiptNamed(receipts: readonly Receipt[], name: string): Receip
       ? receipts.filter((one) => one.edits.length > 0).slice(0, 1)
       : receipts.filter((one) => one.request_id.startsWith(name));
   const problem = name === 'last' ? 'no request has been rewritten' : `no request begins with "${name}"`;
-  return getOnly(
-    matches,
-    `${problem} lately; comet-cc explain --list shows those that are kept`,
-    `${matches.length} requests begin with "${name}"; give more of the id`,
-  );
+  const none = `${problem} lately; comet-cc explain --list shows those that are kept`;
+  return getOnly(matches, none, `${matches.length} requests begin with "${name}"; give more of the id`);
 }
 
 /** @param receipts  to name; each session is read once */
@@ -169,10 +160,7 @@ const MODES = { on: 'memory on', private: 'memory reads but keeps nothing', off:
  *
  * @param passes  whether the session's requests pass through the proxy; otherwise nothing of it is kept
  */
-export function startLine(
-  { mode, nodes, open, brief }: Pick<ProjectSummary, 'mode' | 'nodes' | 'open' | 'brief'>,
-  passes = true,
-): string {
+export function startLine({ mode, nodes, open, brief }: Omit<ProjectSummary, 'newest'>, passes = true): string {
   const memories =
     nodes === 0 ? 'no memories of this project yet' : `${formatCount(nodes, 'memory', 'memories')} of this project`;
   return [

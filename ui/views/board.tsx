@@ -1,12 +1,10 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { COLUMNS, columnBeside, getColumns, type TaskStatus } from '../board.ts';
+import { COLUMNS, columnBeside, getColumns, type Task, type TaskStatus } from '../board.ts';
 import { call, useQuery } from '../client.ts';
 import { projectName } from '../format.ts';
 import { List } from '../list.tsx';
 import { Answer, change, Empty, Problems, Time } from '../parts.tsx';
-import type { Result } from '../types.ts';
 
-type Task = Result<'tasks/list'>['tasks'][number];
 type Move = (task: Task, to: TaskStatus) => Promise<void>;
 /** The task whose card takes the focus when it is drawn in that column. */
 type Focused = { current: { readonly id: string; readonly to: TaskStatus } | null };

@@ -4,7 +4,7 @@ import type { EngineServices } from '../service.ts';
 import { recalledFor } from '../summary.ts';
 
 type Services = Pick<EngineServices, 'memory' | 'receipts' | 'titles'>;
-type Message = Awaited<ReturnType<EngineServices['memory']['library']['readSession']>>[number];
+export type Message = Awaited<ReturnType<EngineServices['memory']['library']['readSession']>>[number];
 
 const MAX_CHARS = 50_000;
 
@@ -34,8 +34,7 @@ export async function sessionView(
   const { session_id, title, project, created_at, updated_at } = await library.showSession(sessionId);
   const requests = receipts.ofSession(session_id);
   const messages = await library.readSession(session_id);
-  const trims =
-    requests[0] === undefined ? { lines: [], lineOf: new Map<Message, number>() } : trimmed(messages, requests[0]);
+  const trims = trimmed(messages, requests[0] ?? { dropped: [], added: [] });
   const entries = messages.flatMap((message) => getEntries(message, trims.lineOf.get(message)));
   const prompts = await library.prompts(session_id);
   const own = (await titles.of([session_id])).get(session_id);

@@ -6,7 +6,7 @@ import { CometError } from '../../../common/errors.ts';
 import { readFileIfPresent, readOrCreateSecret, writeFileAtomic } from '../../../common/files.ts';
 import type { Log } from '../../../common/log.ts';
 import type { HomePaths } from '../../../common/paths.ts';
-import type { EngineServices, Ui } from '../service.ts';
+import type { EngineServices } from '../service.ts';
 import type { UiServer } from './server.ts';
 import type { UiSessions } from './session.ts';
 import { createWatch, type Watch } from './watch.ts';
@@ -24,13 +24,7 @@ interface UiOptions {
 }
 
 /** The dashboard of one engine. It listens once `comet-cc ui` was used, which the key file records, or by `ui.enabled`. */
-export function createUi({ config, paths, services, log, now, folders, page }: UiOptions): Ui & {
-  /** Listens where an earlier use or the configuration asks for it. Never rejects. */
-  begin(): Promise<void>;
-  /** Open pages then say how to start it again. */
-  sayStopped(): Promise<void>;
-  close(): Promise<void>;
-} {
+export function createUi({ config, paths, services, log, now, folders, page }: UiOptions) {
   let opening: Promise<OpenUi> | null = null;
   let opened: OpenUi | null = null;
 
@@ -59,6 +53,7 @@ export function createUi({ config, paths, services, log, now, folders, page }: U
   }
 
   return {
+    /** Listens where an earlier use or the configuration asks for it. Never rejects. */
     async begin() {
       const isWanted = config.enabled === 'on' || (config.enabled === 'auto' && existsSync(paths.uiKeyFile));
       if (isWanted) await start().catch((error: unknown) => log.error('the dashboard does not listen', { error }));
@@ -73,6 +68,7 @@ export function createUi({ config, paths, services, log, now, folders, page }: U
     },
     touch: () => opened?.watch.touch(['tasks', 'library']),
     address: () => (opened === null ? null : `http://127.0.0.1:${opened.server.port}/`),
+    /** Open pages then say how to start it again. */
     async sayStopped() {
       // The event leaves within 50 ms.
       if (opened?.watch.sayStopped()) await after(50);

@@ -1,7 +1,7 @@
 import { contentText } from '../render.ts';
 import type { EngineServices } from '../service.ts';
 import type { NamedReceipt } from '../summary.ts';
-import { trimmed } from './conversation.ts';
+import { type Message, trimmed } from './conversation.ts';
 
 const MAX_CHARS = 200_000;
 /** Of a message that was sent as it came. */
@@ -24,8 +24,6 @@ interface Change {
   /** Of `removed` before it was shortened. */
   readonly bytes: number;
 }
-
-type Message = Awaited<ReturnType<EngineServices['memory']['library']['readSession']>>[number];
 
 /** A receipt with the whole conversation that it was about, in order: what was kept, left out and added. */
 export async function requestView({ memory: { library } }: Pick<EngineServices, 'memory'>, receipt: NamedReceipt) {
@@ -74,10 +72,7 @@ type DroppedPart = NamedReceipt['dropped'][number];
 type AddedPart = NamedReceipt['added'][number];
 
 /** Messages in runs that share what became of them. */
-function getRuns(
-  messages: readonly Message[],
-  rangeByMessage: ReadonlyMap<Message, DroppedPart>,
-): [DroppedPart | null, Message[]][] {
+function getRuns(messages: readonly Message[], rangeByMessage: ReadonlyMap<Message, DroppedPart>) {
   const runs: [DroppedPart | null, Message[]][] = [];
   for (const message of messages) {
     const range = rangeByMessage.get(message) ?? null;

@@ -7,10 +7,7 @@ const SESSION_MS = 30 * 86_400_000;
 const MAX_TOKENS = 20;
 
 /** What a cookie that is valid stands for. */
-export interface UiSession {
-  /** Every changing request carries it, which a page of another origin cannot read. */
-  readonly csrf: string;
-}
+export type UiSession = NonNullable<ReturnType<UiSessions['verify']>>;
 
 export type UiSessions = ReturnType<typeof createUiSessions>;
 
@@ -45,8 +42,11 @@ export function createUiSessions(key: string, now: () => number) {
       const claim = `${now() + SESSION_MS}.${randomBytes(16).toString('hex')}`;
       return `${claim}.${sign(`session ${claim}`)}`;
     },
-    /** Null for a cookie that was not issued here or has expired. */
-    verify(cookie: string): UiSession | null {
+    /**
+     * Null for a cookie that was not issued here or has expired. Every changing request carries `csrf`, which a page of
+     * another origin cannot read.
+     */
+    verify(cookie: string) {
       const end = cookie.lastIndexOf('.');
       const claim = cookie.slice(0, Math.max(0, end));
       if (!isSecret(cookie.slice(end + 1), sign(`session ${claim}`))) return null;
