@@ -43,7 +43,7 @@ import { createClaudeImport } from './api/import-claude.ts';
 import { openApiServer } from './api/server.ts';
 import type { EngineServices, ModelBudget } from './api/service.ts';
 import { createHealth } from './api/ui/doctor.ts';
-import { removeNodes } from './api/ui/edit.ts';
+import { removeAll } from './api/ui/edit.ts';
 import { createRemovals } from './api/ui/forget.ts';
 import { createUi } from './api/ui/index.ts';
 import { createUndo } from './api/ui/snapshot.ts';
@@ -260,7 +260,7 @@ function getRemovals(
   const removals = createRemovals({
     file,
     async remove(ids) {
-      await removeNodes(parts, ids);
+      await removeAll(parts, ids);
       parts.linked.refreshSoon();
     },
     log,

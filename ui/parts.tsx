@@ -112,6 +112,15 @@ export async function change(
   }
 }
 
+/** Hides a memory or a fact; the engine removes it when the time to take it back is over. */
+export function forget(id: string): Promise<boolean> {
+  return change(
+    'Forgotten. It is removed for good in 20 seconds.',
+    () => call('ui/forget', { ids: [id] }),
+    () => call('ui/forget', { ids: [id], final: true }),
+  );
+}
+
 export async function takeBack(): Promise<void> {
   const undo = notice.value?.undo;
   if (undo !== undefined) await change('Undone.', async () => void (await call('ui/undo', { undo })));

@@ -232,8 +232,10 @@ export const operations = {
   /** The user's, and those of a project where it is named. */
   'facts/list': operation(
     z.strictObject({ projectDir: text.optional(), within }),
-    ({ memory: { library }, access }, { within, ...filter }) =>
-      library.listFacts(defined({ ...filter, ...access.projectFilter(within) })),
+    async ({ memory: { library }, access, removals }, { within, ...filter }) => {
+      const { facts, problems } = await library.listFacts(defined({ ...filter, ...access.projectFilter(within) }));
+      return { facts: facts.filter(({ id }) => !removals.hidden().has(id)), problems };
+    },
   ),
   'facts/concepts': operation(none, async ({ memory: { library } }) => ({ concepts: await library.listConcepts() })),
   'facts/why': operation(z.strictObject({ id, within }), ({ memory: { library }, access }, { id, within }) =>

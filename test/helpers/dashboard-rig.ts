@@ -10,8 +10,7 @@ import type { Brain } from '../mock-anthropic/index.ts';
 import { openBrowser, PLAIN_PAGES } from './browser.ts';
 
 /** The built program with the data of the demo's story and three tasks, and a browser that is signed in to its page. */
-export interface DashboardRig {
-  readonly engine: Stage['engine'];
+export interface DashboardRig extends Pick<Stage, 'engine' | 'paths'> {
   readonly browser: Browser;
   readonly context: BrowserContext;
   readonly url: string;
@@ -54,7 +53,7 @@ export async function openDashboardRig(): Promise<DashboardRig> {
   const sessions = [...STORY];
   const brain: Brain = (request) => storyBrain(sessions, () => {})(request);
   const [stage, browser] = await Promise.all([openBareStage('', clock, brain), openBrowser(...PLAIN_PAGES)]);
-  const { engine } = stage;
+  const { engine, paths } = stage;
   const close = async (): Promise<void> => {
     await browser.close();
     await stage.close();
@@ -82,6 +81,7 @@ export async function openDashboardRig(): Promise<DashboardRig> {
     };
     return {
       engine,
+      paths,
       browser,
       context,
       url,

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -216,6 +216,29 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await expect(rig.engine.call('nodes/show', { id: node.node_id, depth: 0 })).rejects.toMatchObject({
       code: 'not_found',
     });
+  });
+
+  it('forgets a fact and brings it back', async () => {
+    const file = path.join(rig.paths.factsDir, 'user.md');
+    await mkdir(rig.paths.factsDir, { recursive: true });
+    await writeFile(file, '---\nscope: user\n---\n\n- Person.Preference: tabs\n- Person.Preference: pnpm\n');
+    const list = async () => (await rig.engine.call('facts/list', {})).facts;
+    const before = await list();
+    const [fact] = before;
+    const page = await rig.open('#/library/facts');
+    const forget = page.getByRole('button', { name: `Forget ${fact?.value}`, exact: true });
+    await forget.click();
+    await forget.waitFor({ state: 'detached' });
+    expect(await list()).toEqual(before.slice(1));
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await forget.waitFor();
+    expect(await list()).toEqual(before);
+    await forget.click();
+    await page.getByRole('button', { name: 'Remove now' }).click();
+    await page.getByText('Removed for good.').waitFor();
+    expect(await list()).toEqual(before.slice(1));
+    expect(before).toHaveLength(2);
+    expect(await readFile(file, 'utf8')).not.toContain(fact?.value);
   });
 
   it('offers no way back once a memory is removed', async () => {

@@ -1,10 +1,10 @@
 import type { FunctionComponent } from 'preact';
 import { useState } from 'preact/hooks';
-import { call, useQuery } from '../client.ts';
+import { useQuery } from '../client.ts';
 import { conceptRows } from '../facts.ts';
 import { count, projectName } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, change, Empty, LinkedText, Problems, Tabs } from '../parts.tsx';
+import { Answer, Empty, forget, LinkedText, Problems, Tabs } from '../parts.tsx';
 import { getHash } from '../route.ts';
 import type { Result } from '../types.ts';
 import { Board } from './board.tsx';
@@ -215,12 +215,7 @@ function Fact({ fact }: { fact: Result<'facts/list'>['facts'][number] }) {
           {projectName(fact.project || '*')} · said by {fact.origin}
           {fact.valid_to !== null && ' · no longer so'}
         </span>
-        <button
-          type="button"
-          class="push"
-          aria-label={`Forget ${fact.value}`}
-          onClick={() => void change('Forgotten.', () => call('facts/forget', { names: [fact.id] }))}
-        >
+        <button type="button" class="push" aria-label={`Forget ${fact.value}`} onClick={() => void forget(fact.id)}>
           Forget
         </button>
       </span>

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { call, useQuery } from '../client.ts';
 import { projectName } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, change, Tabs, Time } from '../parts.tsx';
+import { Answer, change, forget, Tabs, Time } from '../parts.tsx';
 import { getHash } from '../route.ts';
 import { messageTexts } from '../talk.ts';
 import type { Result } from '../types.ts';
@@ -82,12 +82,7 @@ function Head({ node, onEdit }: { node: Node; onEdit: () => void }) {
           type="button"
           class="danger"
           onClick={async () => {
-            const isDone = await change(
-              'Forgotten. It is removed for good in 20 seconds.',
-              () => call('ui/forget', { ids: [id] }),
-              () => call('ui/forget', { ids: [id], final: true }),
-            );
-            if (isDone) location.hash = getHash({ view: 'memory' });
+            if (await forget(id)) location.hash = getHash({ view: 'memory' });
           }}
         >
           Forget

@@ -4,7 +4,7 @@ import { type EngineServices, operation } from '../service.ts';
 import { nameReceipts, receiptNamed } from '../summary.ts';
 import { sessionView } from './conversation.ts';
 import { savingsView } from './cost.ts';
-import { editNode, forgetNodes, pinNodes, quarantineNodes, removeNodes, undoChange } from './edit.ts';
+import { editNode, forget, pinNodes, quarantineNodes, removeAll, undoChange } from './edit.ts';
 import { overviewView } from './overview.ts';
 import { requestView } from './request.ts';
 import { searchInput, searchView } from './search.ts';
@@ -63,9 +63,9 @@ export const uiOperations = {
   'ui/quarantine': operation(z.strictObject({ ids, quarantined: z.boolean() }), (services, input) =>
     quarantineNodes(services, input.ids, input.quarantined),
   ),
-  /** `final`: at once, without a way back. */
+  /** Memories and facts. `final`: at once, without a way back. */
   'ui/forget': operation(z.strictObject({ ids, final: z.boolean().optional() }), async (services, input) =>
-    input.final ? { ids: await removeNodes(services, input.ids), undo: null } : await forgetNodes(services, input.ids),
+    input.final ? { ids: await removeAll(services, input.ids), undo: null } : await forget(services, input.ids),
   ),
   /** What a change of the page gave. */
   'ui/undo': operation(z.strictObject({ undo: id }), (services, input) => undoChange(services, input.undo)),

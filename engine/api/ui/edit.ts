@@ -40,18 +40,29 @@ export async function quarantineNodes(services: Services, ids: readonly string[]
   );
 }
 
-/** Hides them, and removes every trace once there is no way back. */
-export async function forgetNodes({ memory: { library }, removals }: Services, inputs: readonly string[]) {
-  const nodes = await Promise.all(inputs.map((id) => library.show(id, 0)));
-  const ids = [...new Set(nodes.map(({ node_id }) => node_id))];
+/** Hides memories and facts, and removes every trace once there is no way back. */
+export async function forget({ memory: { library }, removals }: Services, inputs: readonly string[]) {
+  const { facts } = await library.listFacts({});
+  const getId = async (id: string): Promise<string> =>
+    facts.some((fact) => fact.id === id) ? (await library.explainFact(id, {})).id : (await library.show(id, 0)).node_id;
+  const ids = [...new Set(await Promise.all(inputs.map(getId)))];
   return { ids, undo: await removals.add(ids) };
 }
 
+type Stores = Pick<EngineServices, 'memory' | 'receipts'>;
+
+/** Removes every trace of these memories and facts now. */
+export async function removeAll(stores: Stores, ids: readonly string[]): Promise<string[]> {
+  const { library } = stores.memory;
+  const { facts } = await library.listFacts({});
+  const own = ids.filter((id) => facts.some((fact) => fact.id === id));
+  const nodes = ids.filter((id) => !own.includes(id));
+  if (own.length > 0) await library.forgetFacts(own, {});
+  return [...own, ...(nodes.length > 0 ? await removeNodes(stores, nodes) : [])];
+}
+
 /** Removes every trace of these memories now. */
-export async function removeNodes(
-  { memory, receipts }: Pick<EngineServices, 'memory' | 'receipts'>,
-  ids: readonly string[],
-) {
+export async function removeNodes({ memory, receipts }: Stores, ids: readonly string[]) {
   const removed = await memory.library.remove(ids);
   await receipts.forget(removed);
   return removed;
