@@ -333,8 +333,11 @@ export const operations = {
   /** Programs, which name the project that they may read, get the titles that memory itself has. */
   'sessions/list': operation(
     z.strictObject({ within }),
-    async ({ memory: { library }, access, titles }, { within }) => {
-      const sessions = await library.listSessions(access.projectFilter(within));
+    async ({ memory: { library }, access, titles, removals }, { within }) => {
+      const hidden = removals.hidden();
+      const sessions = (await library.listSessions(access.projectFilter(within))).map((session) => {
+        return { ...session, node_ids: session.node_ids.filter((node) => !hidden.has(node)) };
+      });
       return within === undefined ? titled(sessions, titles) : sessions;
     },
   ),

@@ -218,6 +218,26 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     });
   });
 
+  it('counts a memory no longer from when it is forgotten, and again once that is undone', async () => {
+    const [node] = await rig.engine.call('nodes/list', { limit: 1, sessionId: session });
+    const { title } = await rig.engine.call('sessions/show', { sessionId: session });
+    const [page, now, sessions] = await Promise.all(
+      [`#/node/${node?.node_id}`, '#/now', '#/session'].map((hash) => rig.open(hash)),
+    );
+    const counts = async (): Promise<readonly number[]> => {
+      const figure = await now?.locator('.figure', { hasText: 'Memories' }).locator('strong').textContent();
+      const row = await sessions?.getByRole('option').filter({ hasText: title }).first().textContent();
+      return [Number(figure), Number(/(\d+) memor/.exec(row ?? '')?.[1])];
+    };
+    const before = await counts();
+    expect(before).toEqual([expect.toSatisfy(Number.isInteger), expect.toSatisfy(Number.isInteger)]);
+    await page?.getByRole('button', { name: 'Forget' }).click();
+    await expect.poll(counts).toEqual(before.map((count) => count - 1));
+    // Nothing can bring back what is removed.
+    await page?.getByRole('button', { name: 'Undo' }).click();
+    await expect.poll(counts).toEqual(before);
+  });
+
   it('forgets a fact and brings it back', async () => {
     const file = path.join(rig.paths.factsDir, 'user.md');
     await mkdir(rig.paths.factsDir, { recursive: true });

@@ -6,7 +6,7 @@ import { getRow } from './cost.ts';
 
 type Services = Pick<
   EngineServices,
-  'memory' | 'receipts' | 'ledger' | 'titles' | 'policy' | 'costs' | 'version' | 'requests'
+  'memory' | 'receipts' | 'ledger' | 'titles' | 'policy' | 'costs' | 'version' | 'requests' | 'removals'
 >;
 
 /** A store that is opening has no titles yet; `problems` says that it opens. */
@@ -18,16 +18,17 @@ const CHARS_PER_TOKEN = 4;
 
 /** The sessions that sent a request within a day, newest first, and what memory has to do. */
 export async function overviewView(services: Services, nowMs: number) {
-  const { memory, receipts, titles, policy, costs, version, requests } = services;
+  const { memory, receipts, titles, policy, costs, version, requests, removals } = services;
   const { library } = memory;
   const newest = newestBySession(receipts.list(), nowMs - LIVE_MS);
   const ids = [...newest.keys()];
   const knownTitles = await Promise.race([library.nameSessions(ids), after(OPENING_MS, null, { ref: false })]);
   const own = await titles.of(ids);
   const { queue, llm, problems } = memory.maintenance.status();
+  const hidden = removals.hidden();
   return {
     version,
-    nodes: library.list({}).length,
+    nodes: library.list({}).filter(({ node_id }) => !hidden.has(node_id)).length,
     queue,
     paused: policy.pauses(),
     savings: costs().savings,

@@ -30,9 +30,10 @@ export async function searchView(services: Pick<EngineServices, 'memory' | 'remo
   const { library, recall } = services.memory;
   const { query, limit, project, kind } = search;
   const hidden = services.removals.hidden();
-  const all = library.list({});
+  const isShown = ({ node_id }: MemoryNode): boolean => !hidden.has(node_id);
+  const all = library.list({}).filter(isShown);
   const isWanted = getFilter(search);
-  const skips = (node: MemoryNode): boolean => !isWanted(node) || hidden.has(node.node_id);
+  const skips = (node: MemoryNode): boolean => !(isWanted(node) && isShown(node));
   const options = { top: Math.min(limit + 1, MAX_RANKED), skips, ...(project === undefined ? {} : { project }) };
   const results = query.trim() === '' || kind === 'tool' ? null : await recall.search(query, options);
   const listed = kind === 'tool' ? toolNodes(library.list({ all: true }), query) : all;

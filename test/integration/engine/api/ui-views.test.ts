@@ -46,11 +46,13 @@ it('limits the graph of 50,000 memories to 10,000 nodes, says how many it leaves
 });
 
 it('lists the first of 50,000 memories with their number, and without those that are being forgotten', async () => {
-  const nodes = Array.from({ length: 50_000 }, (_, at) => makeNode({ node_id: `m${at}` }));
+  const nodes = Array.from({ length: 50_000 }, (_, at) =>
+    makeNode({ node_id: `m${at}`, project: at < 1 ? '/a' : '/b' }),
+  );
   const removals = { ...engineServices({}).removals, hidden: () => new Set(['m0']) };
   const services = engineServices({ library: { list: () => nodes } }, { removals });
-  const { hits, total } = await uiOperations['ui/search'].run(services, { query: '', limit: 500 });
-  expect([hits[0]?.node_id, hits.length, total]).toEqual(['m1', 500, 49_999]);
+  const { hits, total, projects } = await uiOperations['ui/search'].run(services, { query: '', limit: 500 });
+  expect([hits[0]?.node_id, hits.length, total, projects]).toEqual(['m1', 500, 49_999, ['/b']]);
 });
 
 it('ranks only what passes the filters, and says whether there is more', async () => {
