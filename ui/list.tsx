@@ -12,6 +12,8 @@ interface ListProps<T> {
   readonly rowHeight: number;
   /** Makes each row something to choose, with Enter or a click. */
   readonly onOpen?: (item: T) => void;
+  /** With the row that the keyboard is at, or that was clicked. */
+  readonly onActive?: (item: T) => void;
   /** Key of the row that is open. */
   readonly chosen?: string;
   readonly class?: string;
@@ -20,7 +22,8 @@ interface ListProps<T> {
 let lists = 0;
 
 /** A list that renders only the rows in sight, however many there are. */
-export function List<T>({ items, label, getKey, row, rowHeight, onOpen, chosen, class: name = '' }: ListProps<T>) {
+export function List<T>(props: ListProps<T>) {
+  const { items, label, getKey, row, rowHeight, onOpen, onActive, chosen, class: name = '' } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const [, redraw] = useState({});
   const [active, setActive] = useState(-1);
@@ -33,6 +36,10 @@ export function List<T>({ items, label, getKey, row, rowHeight, onOpen, chosen, 
   });
   useLayoutEffect(() => virtual._didMount(), []);
   useLayoutEffect(() => virtual._willUpdate());
+  useLayoutEffect(() => {
+    const item = items[active];
+    if (item !== undefined) onActive?.(item);
+  }, [active]);
   const rows = virtual.getVirtualItems();
   const choose = (at: number): void => {
     const item = items[at];

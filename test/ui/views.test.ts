@@ -439,6 +439,26 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await expect.poll(() => page.locator('.sigma-hovers').isVisible()).toBe(true);
   });
 
+  it('leads to the nodes of the graph with the keyboard', async () => {
+    const page = await rig.open('#/graph');
+    await page.locator('.canvas canvas').first().waitFor();
+    await settled(page);
+    expect(await accessibilityProblems(page)).toEqual([]);
+    const nodes = page.getByRole('listbox', { name: 'Nodes, most linked first' });
+    await page.getByRole('slider').focus();
+    await page.keyboard.press('Tab');
+    await nodes.and(page.locator(':focus')).waitFor();
+    await page.keyboard.press('ArrowDown');
+    const active = page.locator(`[id="${await nodes.getAttribute('aria-activedescendant')}"]`);
+    const title = (await active.locator('b').textContent()) ?? '';
+    expect(await page.evaluate(MARKED_ROWS)).toBe(1);
+    const marked = page.getByRole('status').filter({ has: page.getByText('Show all') });
+    await marked.getByText(title, { exact: true }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/#\/(node|memory)/);
+    await page.getByText(title).first().waitFor();
+  });
+
   it('can be left during the layout of the graph without an error', async () => {
     const page = await rig.open('#/now');
     for (let turn = 0; turn < 6; turn += 1) {

@@ -59,13 +59,14 @@ function GraphView({ data }: { data: UiGraph }) {
         </span>
       </div>
       {isDrawn && <Legend nodes={data.nodes} color={color} />}
-      {isDrawn ? (
-        <Canvas data={data} color={color} untilMs={untilMs} near={near} marked={marked} onMark={setMarked} />
-      ) : (
-        <p class="banner">This browser has no WebGL, so the graph is shown as a list.</p>
-      )}
-      {marked !== null && <Marked data={data} marked={marked} near={near} onMark={setMarked} />}
-      {!isDrawn && <Nodes data={data} near={near} untilMs={untilMs} />}
+      {!isDrawn && <p class="banner">This browser has no WebGL, so the graph is shown as a list.</p>}
+      <div class={isDrawn ? 'split drawn' : 'split'}>
+        {isDrawn && (
+          <Canvas data={data} color={color} untilMs={untilMs} near={near} marked={marked} onMark={setMarked} />
+        )}
+        <Nodes data={data} near={near} untilMs={untilMs} onMark={setMarked} />
+      </div>
+      {isDrawn && marked !== null && <Marked data={data} marked={marked} near={near} onMark={setMarked} />}
     </>
   );
 }
@@ -145,17 +146,20 @@ function Marked({ data, marked, near, onMark }: Pick<CanvasProps, 'data' | 'near
   );
 }
 
-function Nodes({ data, near, untilMs }: Pick<CanvasProps, 'data' | 'near' | 'untilMs'>) {
+/** The way to each node with the keyboard: in the drawing it is marked, and Enter opens it. */
+function Nodes({ data, near, untilMs, onMark }: Pick<CanvasProps, 'data' | 'near' | 'untilMs' | 'onMark'>) {
   const byLinks = useMemo(() => {
-    const nodes = data.nodes.map((node, at) => ({ ...node, links: near[at]?.length ?? 0 }));
-    return nodes.filter(({ at }) => at <= untilMs).sort((a, b) => b.links - a.links || b.at - a.at);
-  }, [data, untilMs]);
+    const nodes = data.nodes.map((node, index) => ({ ...node, index, links: near[index]?.length ?? 0 }));
+    return nodes.sort((a, b) => b.links - a.links || b.at - a.at);
+  }, [data]);
+  const items = useMemo(() => byLinks.filter(({ at }) => at <= untilMs), [byLinks, untilMs]);
   return (
     <List
       label="Nodes, most linked first"
-      items={byLinks}
+      items={items}
       getKey={({ id }) => id}
       rowHeight={54}
+      onActive={({ index }) => onMark(index)}
       onOpen={(node) => (location.hash = getHref(node))}
       row={(node) => (
         <div class="line">
