@@ -491,7 +491,14 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     expect((await rig.engine.call('status', {})).paused.everywhere).toBe(null);
   });
 
-  it('keeps what was typed while the engine is killed, and connects again', async () => {
+  it('keeps what was typed while the engine is killed, and connects again to one that forgets what waits', async () => {
+    const file = path.join(rig.paths.factsDir, 'user.md');
+    await mkdir(rig.paths.factsDir, { recursive: true });
+    await writeFile(file, '---\nscope: user\n---\n\n- Person.Preference: quiet cars\n');
+    const [fact] = (await rig.engine.call('facts/list', {})).facts;
+    await rig.engine.call('ui/forget', { ids: [fact?.id ?? ''] });
+    const read = () => readFile(file, 'utf8').catch(() => '');
+    expect(await read()).toContain('quiet cars');
     const page = await rig.open(`#/node/${hostileId}`);
     await page.getByRole('button', { name: 'Edit' }).click();
     await page.getByLabel('title').fill('Typed before the end');
@@ -502,6 +509,7 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     expect(await page.getByLabel('title').inputValue()).toBe('Typed before the end');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('heading', { level: 2, name: 'Typed before the end' }).waitFor();
+    await expect.poll(read).not.toContain('quiet cars');
   });
 
   it('says what to do first in an empty store, and that a store still opens', async () => {
