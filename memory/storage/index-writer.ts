@@ -64,12 +64,8 @@ export function createIndexer(deps: IndexerDeps) {
       const wrong = lacking(entries);
       const emptied = wrong.filter((node) => entries.has(node.node_id)).map((node) => node.node_id);
       if (stale.length + emptied.length > 0) await queued(() => index.remove([...stale, ...emptied]));
-      let done = 0;
-      for (const nodes of inWrites(wrong)) {
-        if (isStopping()) return;
-        progress(done, wrong.length);
+      for (const nodes of withProgress(inWrites(wrong), wrong.length, progress, isStopping)) {
         await queued(() => write(nodes));
-        done += nodes.length;
       }
     },
     /**
@@ -84,14 +80,9 @@ export function createIndexer(deps: IndexerDeps) {
       const away = [...(await successor.entries()).keys()].filter((id) => catalogue.current(id)?.node_id !== id);
       if (away.length > 0) await queued(() => successor.remove(away));
       const missing = lacking(await successor.entries());
-      let done = 0;
-      for (const [, nodes] of bySession(missing)) {
-        for (const few of slices(nodes, NODES_AT_ONCE)) {
-          if (isStopping()) return;
-          progress(done, missing.length);
-          await queued(() => write(few, undefined, successor));
-          done += few.length;
-        }
+      const steps = [...bySession(missing).values()].flatMap((own) => slices(own, NODES_AT_ONCE));
+      for (const nodes of withProgress(steps, missing.length, progress, isStopping)) {
+        await queued(() => write(nodes, undefined, successor));
       }
       if (isStopping()) return;
       await enqueueWork(async () => {
@@ -106,12 +97,7 @@ export function createIndexer(deps: IndexerDeps) {
       enqueueWork(async () => {
         await index.clear();
         const all = catalogue.all();
-        let done = 0;
-        for (const nodes of inWrites(all)) {
-          progress(done, all.length);
-          await write(nodes);
-          done += nodes.length;
-        }
+        for (const nodes of withProgress(inWrites(all), all.length, progress)) await write(nodes);
         progress(all.length, all.length);
         await index.optimize();
       }),
@@ -120,6 +106,22 @@ export function createIndexer(deps: IndexerDeps) {
     /** See `SearchIndex.optimize`, after all that waits. @throws what the index throws */
     optimize: () => enqueueWork(() => index.optimize()),
   };
+}
+
+/** Reports before each step how many nodes of all are done. */
+function* withProgress(
+  steps: Iterable<MemoryNode[]>,
+  total: number,
+  progress: Progress,
+  isStopping = () => false,
+): Generator<MemoryNode[]> {
+  let done = 0;
+  for (const nodes of steps) {
+    if (isStopping()) return;
+    progress(done, total);
+    yield nodes;
+    done += nodes.length;
+  }
 }
 
 function createRowWriter({ index, catalogue, getTexts, getSession }: IndexerDeps) {

@@ -1,4 +1,4 @@
-import { tally } from '../../common/map.ts';
+import { LruMap, tally } from '../../common/map.ts';
 import { compareText } from '../../common/text.ts';
 import { idTail } from '../model/markdown.ts';
 import { followRedirects, isRedirect, type MemoryNode } from '../model/node.ts';
@@ -18,7 +18,7 @@ export function createNodeRegistry() {
   let sorted: readonly MemoryNode[] | null = null;
   let revision = 0;
   /** By project, until something changes. */
-  const tags = new Map<string, readonly string[]>();
+  const tags = new LruMap<string, readonly string[]>(Number.POSITIVE_INFINITY);
 
   function markChanged(): void {
     sorted = null;
@@ -87,15 +87,12 @@ export function createNodeRegistry() {
     /** How many nodes a session has, pointers and calls included. */
     getSize: (sessionId: string): number => bySession.get(sessionId) ?? 0,
     /** Tags of a project, most used first. */
-    tags(project: string): readonly string[] {
-      const known = tags.get(project);
-      if (known !== undefined) return known;
-      const own = all().filter((node) => node.project === project);
-      const used = [...tally(own.flatMap((node) => contentTags(node.topic_tags)))].sort((a, b) => b[1] - a[1]);
-      const projectTags = used.slice(0, TAGS).map(([tag]) => tag);
-      tags.set(project, projectTags);
-      return projectTags;
-    },
+    tags: (project: string): readonly string[] =>
+      tags.getOrCreate(project, () => {
+        const own = all().filter((node) => node.project === project);
+        const used = [...tally(own.flatMap((node) => contentTags(node.topic_tags)))].sort((a, b) => b[1] - a[1]);
+        return used.slice(0, TAGS).map(([tag]) => tag);
+      }),
     size: (): number => all().length,
     /** Grows with each change. */
     revision: (): number => revision,

@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
-import { createFree, ensureDir, readFileIfPresent, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import { createFree, ensureDir, readFileIfPresent, writeFileAtomic } from '../../../common/files.ts';
 import { parseJson } from '../../../common/text.ts';
 import { ChangeRecord, Digests, type DreamFiles, DreamLedger } from '../snapshot-files.ts';
-import { removeTempFiles } from './file-cache.ts';
+import { removeDurably, removeTempFiles } from './file-cache.ts';
 
 /**
  * Four small files: `pending.json` while a change is under way, `written.json` with digests of what the last one
@@ -33,10 +33,7 @@ export async function openDreamFiles(dir: string): Promise<DreamFiles> {
       await write('written.json', digests);
       await write('pending.json', record);
     },
-    async end() {
-      await rm(at('pending.json'), { force: true });
-      await syncDir(dir);
-    },
+    end: () => removeDurably(at('pending.json')),
     pending: () => readRecord('pending.json', ChangeRecord),
     lastDigests: async () => new Map(Object.entries((await readRecord('written.json', Digests)) ?? {})),
     load: () => readRecord('last.json', DreamLedger),
@@ -45,10 +42,7 @@ export async function openDreamFiles(dir: string): Promise<DreamFiles> {
       if (firstMs === null) await write('first.json', nowMs);
       return firstMs ?? nowMs;
     },
-    save: async (ledger: DreamLedger | null) => {
-      if (ledger !== null) return write('last.json', ledger);
-      await rm(at('last.json'), { force: true });
-      await syncDir(dir);
-    },
+    save: (ledger: DreamLedger | null) =>
+      ledger === null ? removeDurably(at('last.json')) : write('last.json', ledger),
   };
 }

@@ -1,11 +1,10 @@
-import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Problem } from '../../../common/errors.ts';
-import { ensureDir, readFileIfPresent, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../../common/files.ts';
 import type { HomePaths } from '../../../common/paths.ts';
 import type { FactFiles } from '../fact-files.ts';
 import { projectSlug } from '../paths.ts';
-import { createFileCache, removeTempFiles } from './file-cache.ts';
+import { createFileCache, removeDurably, removeTempFiles } from './file-cache.ts';
 import { openOntologies } from './ontology-files.ts';
 
 const NAME = /^[a-z0-9-]{1,100}\.md$/;
@@ -31,10 +30,7 @@ export async function openFactFiles(
     async replace({ name, before, after }) {
       if (!NAME.test(name) || (await readFileIfPresent(getPath(name))) !== before) return false;
       if (after !== null) await writeFileAtomic(getPath(name), after);
-      else {
-        await rm(getPath(name), { force: true });
-        await syncDir(dir);
-      }
+      else await removeDurably(getPath(name));
       return true;
     },
     ontology: openOntologies(paths),

@@ -1,6 +1,6 @@
 import { lstat, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { orMissing, TEMPORARY_NAME } from '../../../common/files.ts';
+import { orMissing, syncDir, TEMPORARY_NAME } from '../../../common/files.ts';
 
 export const NO_FILE = 'is no file but a link, folder or device; it is not read';
 /** A file written again within the same tick of the disk's clock carries the same time stamp. */
@@ -93,6 +93,12 @@ export async function removeTempFiles(dir: string): Promise<void> {
   await Promise.all(files.map((file) => rm(file, { force: true })));
 }
 
+/** Also after a power cut the file stays away. */
+export async function removeDurably(file: string): Promise<void> {
+  await rm(file, { force: true });
+  await syncDir(path.dirname(file));
+}
+
 /** Rejects only after all work has ended, so that no write overlaps with the next attempt. */
 export async function inParallel(files: readonly string[], work: (file: string) => Promise<void>): Promise<void> {
   const waiting = [...files];
@@ -109,4 +115,4 @@ export async function inParallel(files: readonly string[], work: (file: string) 
   if (failed?.status === 'rejected') throw failed.reason;
 }
 
-const isMarkdown = (name: string): boolean => name.endsWith('.md');
+export const isMarkdown = (name: string): boolean => name.endsWith('.md');

@@ -7,6 +7,7 @@ import { CometError, type Problem } from '../../../common/errors.ts';
 import { createFree, ensureDir, orMissing, syncDir, writeFileAtomic } from '../../../common/files.ts';
 import type { JournalTurn } from '../../model/turn.ts';
 import { parseTurn, renderTurn } from '../../model/turn-schema.ts';
+import { removeDurably } from './file-cache.ts';
 
 type Draft = Omit<JournalTurn, 'seq'>;
 
@@ -126,8 +127,7 @@ async function truncateLog(file: string, bytes: number): Promise<void> {
 
 async function replace(file: string, payloads: readonly Buffer[]): Promise<void> {
   if (payloads.length > 0) return writeFileAtomic(file, Buffer.concat(payloads.map(encodeFrame)));
-  await rm(file, { force: true });
-  await syncDir(path.dirname(file));
+  await removeDurably(file);
 }
 
 function toLogError(file: string, cause: unknown): CometError {

@@ -11,7 +11,7 @@ import {
   renderFrontMatter,
   renderSection,
 } from '../../model/markdown.ts';
-import { decoded, filesBelow, inParallel } from './file-cache.ts';
+import { decoded, filesBelow, inParallel, isMarkdown } from './file-cache.ts';
 
 export type MigrationDirs = Readonly<Record<'nodesDir' | 'briefsDir' | 'backupDir', string>>;
 export type MigratedFiles = Awaited<ReturnType<typeof migrateNodeFiles>>;
@@ -24,8 +24,7 @@ export type MigratedFiles = Awaited<ReturnType<typeof migrateNodeFiles>>;
  * @returns `files`: written in the new form; `kept`: files and sections that do not validate, and stay as they are
  */
 export async function migrateNodeFiles({ nodesDir, briefsDir, backupDir }: MigrationDirs) {
-  const isOurs = (name: string): boolean => name.endsWith('.md');
-  const [nodes, briefs] = [await filesBelow(nodesDir, isOurs), await filesBelow(briefsDir, isOurs)];
+  const [nodes, briefs] = [await filesBelow(nodesDir, isMarkdown), await filesBelow(briefsDir, isMarkdown)];
   const getCopy = (file: string): string => {
     const dir = file.startsWith(nodesDir + path.sep) ? nodesDir : briefsDir;
     return path.join(backupDir, path.basename(dir), path.relative(dir, file));
@@ -51,12 +50,9 @@ export async function migrateNodeFiles({ nodesDir, briefsDir, backupDir }: Migra
   return { files, kept: keptCount };
 }
 
-interface Rewritten {
-  readonly text: string;
-  readonly kept: number;
-}
+type Rewritten = ReturnType<typeof migrateNodes>;
 
-function migrateNodes(text: string): Rewritten {
+function migrateNodes(text: string) {
   const document = parseDocument(text);
   if (typeof document === 'string') return { text, kept: 1 };
   const { session_id, project } = document.head;

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { createMutex } from '../../../common/async.ts';
 import type { Problem } from '../../../common/errors.ts';
-import { createFree, ensureDir, replaceFile, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import { createFree, ensureDir, replaceFile, writeFileAtomic } from '../../../common/files.ts';
 import { grouped } from '../../../common/map.ts';
 import { sha256 } from '../../../common/text.ts';
 import {
@@ -25,7 +25,7 @@ import {
 import { copied, type MemoryNode, type StoredBrief } from '../../model/node.ts';
 import type { NodeFiles } from '../node-files.ts';
 import { projectSlug, sessionStem } from '../paths.ts';
-import { createFileCache, decoded, filesBelow, removeTempFiles } from './file-cache.ts';
+import { createFileCache, decoded, filesBelow, isMarkdown, removeDurably, removeTempFiles } from './file-cache.ts';
 
 const ASIDE = '.invalid-';
 
@@ -95,8 +95,7 @@ function createSessionFiles(nodesDir: string) {
   async function write(file: string, text: string, before: string | null): Promise<boolean> {
     cache.forget(file);
     if (text !== '') return replaceFile(file, before, text);
-    await rm(file, { force: true });
-    await syncDir(path.dirname(file));
+    await removeDurably(file);
     return true;
   }
 
@@ -130,7 +129,7 @@ function createSessionFiles(nodesDir: string) {
       const groups = grouped(nodes, (node) => `${node.project}\n${node.session_id}\n${getPlace(node)}`);
       for (const group of groups.values()) {
         const place = getPlace(group[0] as MemoryNode);
-        let into: WrittenFile | null = null;
+        let into: Awaited<ReturnType<typeof writeInto>> = null;
         while (into === null) into = await writeInto(place, group, read);
         const { file, written } = into;
         const ids = written.map(({ node_id }) => node_id);
@@ -182,11 +181,6 @@ function createBriefFiles(briefsDir: string) {
   };
 }
 
-interface WrittenFile {
-  readonly file: string;
-  readonly written: readonly MemoryNode[];
-}
-
 /** The file a node stands in already, whatever its name, as long as it says the same about the node. */
 async function openPlace(file: string, head: FileHead) {
   const document = file === '' ? null : await readDocument(file);
@@ -223,7 +217,7 @@ async function removeAside(dir: string, names: readonly string[]): Promise<void>
 
 /** What is removed is removed from the backup too: sections of these ids, and files that name one of the turns. */
 async function removeFromBackup(dir: string, ids: ReadonlySet<string>, turnIds: readonly string[]): Promise<void> {
-  for (const copy of await filesBelow(dir, (name) => name.endsWith('.md'))) {
+  for (const copy of await filesBelow(dir, isMarkdown)) {
     const text = await readFile(copy, 'utf8');
     if (![...ids, ...turnIds].some((name) => text.includes(name))) continue;
     const left = withoutSections(text, ids);

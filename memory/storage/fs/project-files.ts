@@ -96,22 +96,6 @@ function createCommits(now: () => number): (root: string) => string {
 function createReader(now: () => number): (root: string, file: string) => Promise<Content> {
   const cache = new LruMap<string, { readonly stamp: string; readonly sha256: string }>(CACHED);
 
-  async function readContent(root: string, file: string): Promise<Content> {
-    const realRoot = await realpath(root).catch(() => null);
-    if (realRoot === null) return { kind: 'none' };
-    try {
-      const real = await realpath(path.join(realRoot, file));
-      const inside = path.relative(realRoot, real).split(path.sep).join('/');
-      if (!isProjectPath(inside)) return { kind: 'none' };
-      const stats = await stat(real, { bigint: true });
-      if (!stats.isFile()) return { kind: 'none' };
-      return looksSecret(file) || looksSecret(inside) ? { kind: 'closed' } : await getDigest(real, stats);
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      return { kind: code === 'ENOENT' || code === 'ENOTDIR' ? 'missing' : 'closed' };
-    }
-  }
-
   async function getDigest(real: string, stats: BigIntStats): Promise<Content> {
     if (!isReadable(stats)) return { kind: 'closed' };
     const entry = cache.get(real);
@@ -127,7 +111,21 @@ function createReader(now: () => number): (root: string, file: string) => Promis
     return { kind: 'digest', sha256 };
   }
 
-  return readContent;
+  return async (root, file) => {
+    const realRoot = await realpath(root).catch(() => null);
+    if (realRoot === null) return { kind: 'none' };
+    try {
+      const real = await realpath(path.join(realRoot, file));
+      const inside = path.relative(realRoot, real).split(path.sep).join('/');
+      if (!isProjectPath(inside)) return { kind: 'none' };
+      const stats = await stat(real, { bigint: true });
+      if (!stats.isFile()) return { kind: 'none' };
+      return looksSecret(file) || looksSecret(inside) ? { kind: 'closed' } : await getDigest(real, stats);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      return { kind: code === 'ENOENT' || code === 'ENOTDIR' ? 'missing' : 'closed' };
+    }
+  };
 }
 
 function isReadable(stats: BigIntStats): boolean {

@@ -68,16 +68,11 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
     },
     async rewrite(change) {
       for (const id of await ids()) {
-        const before = await readSnapshot(id).catch(() => null);
+        const before = readSnapshot(id);
         // A record that cannot be read (of another version) cannot be cleaned, and might keep what was removed.
-        const after =
-          before === null
-            ? null
-            : await Promise.resolve(before)
-                .then(change, null)
-                .catch(() => null);
+        const after = await before.then(change).catch(() => null);
         if (after === null) await rm(getFile(id), { force: true });
-        else if (after !== before) await writeFileAtomic(getFile(id), await promisify(gzip)(after));
+        else if (after !== (await before)) await writeFileAtomic(getFile(id), await promisify(gzip)(after));
       }
     },
   };

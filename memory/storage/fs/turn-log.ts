@@ -2,6 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError, type Problem } from '../../../common/errors.ts';
 import { ensureDir } from '../../../common/files.ts';
+import { LruMap } from '../../../common/map.ts';
 import type { JournalTurn } from '../../model/turn.ts';
 import { sessionStem } from '../paths.ts';
 import type { Journal } from '../turn-log.ts';
@@ -25,18 +26,13 @@ export interface JournalOptions {
 export async function openJournal({ dir, report }: JournalOptions): Promise<Journal> {
   await ensureDir(dir);
   await removeTempFiles(dir);
-  const logs = new Map<string, SessionLog>();
+  const logs = new LruMap<string, SessionLog>(Number.POSITIVE_INFINITY);
   /** Files that this process wrote to, the newest last. */
   const writes = new Set<string>();
   let closed = false;
 
-  const getLog = (stem: string): SessionLog => {
-    const log = logs.get(stem);
-    if (log !== undefined) return log;
-    const fresh = createSessionLog(path.join(dir, `${stem}${ENDING}`), report);
-    logs.set(stem, fresh);
-    return fresh;
-  };
+  const getLog = (stem: string): SessionLog =>
+    logs.getOrCreate(stem, () => createSessionLog(path.join(dir, `${stem}${ENDING}`), report));
 
   return {
     async append(turn) {
