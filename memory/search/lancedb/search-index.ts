@@ -181,18 +181,17 @@ interface State extends Pick<LanceIndexOptions, 'dir' | 'embedder'>, Sound {
 
 function indexOn({ dir, embedder, now, report, unembedded = () => {} }: LanceIndexOptions, sound: Sound): SearchIndex {
   const { tables, unfinished } = sound;
+  const at = (name: string): string => path.join(dir, name);
   const counts = createTermCounts();
   const reading = new Set<Promise<unknown>>();
   const writer = createIndexWriter({
     ...{ ...sound, embedder, counts, now, unembedded },
     keepDirty: (key) =>
-      key === null
-        ? rm(path.join(dir, DIRTY), { force: true })
-        : appendFile(path.join(dir, DIRTY), `${key}\n`, { mode: 0o600 }),
+      key === null ? rm(at(DIRTY), { force: true }) : appendFile(at(DIRTY), `${key}\n`, { mode: 0o600 }),
     keepUnfinished: () =>
       unfinished.size === 0
-        ? rm(path.join(dir, UNFINISHED), { force: true })
-        : writeFile(path.join(dir, UNFINISHED), [...unfinished].join('\n'), { mode: 0o600 }),
+        ? rm(at(UNFINISHED), { force: true })
+        : writeFile(at(UNFINISHED), [...unfinished].join('\n'), { mode: 0o600 }),
     searchesSettled: () => Promise.allSettled(reading),
     report: (message) => {
       void doubt(dir);
@@ -231,8 +230,8 @@ function indexOn({ dir, embedder, now, report, unembedded = () => {} }: LanceInd
         await changing(forgetAll, () => writer.clear());
         // Somebody may have removed the folder.
         await ensureDir(dir);
-        await writeFile(path.join(dir, MADE_BY), madeBy(embedder), { mode: 0o600 });
-        await rm(path.join(dir, DOUBT), { force: true });
+        await writeFile(at(MADE_BY), madeBy(embedder), { mode: 0o600 });
+        await rm(at(DOUBT), { force: true });
       }),
     async close() {
       if (state.closed) return;
@@ -317,8 +316,10 @@ async function search(state: State, ...[query, filter, limit, lanes]: Parameters
 
   const keys = filter.project === undefined ? tables.keys() : [getKey(filter.project)];
   const answers = Promise.all(keys.flatMap((key) => lanes.map((lane) => ask(lane, key))));
-  const hits = answers.then((results) => joinHits(results.flat(), limit));
-  return tracked(state, hits);
+  return tracked(
+    state,
+    answers.then((results) => joinHits(results.flat(), limit)),
+  );
 }
 
 async function turnTexts(
@@ -390,11 +391,11 @@ function sessionIs(sessionId: string | undefined): string | undefined {
 async function sample(tables: Tables, most: number): Promise<Float32Array[]> {
   const vectors: Float32Array[] = [];
   for (const key of tables.keys()) {
-    for await (const batch of (await tables.find(key, 'turn'))?.read(['vector'], 'vector IS NOT NULL') ?? []) {
-      for (const { vector } of findRows<{ readonly vector: Iterable<number> }>(batch)) {
-        if (vectors.length === most) return vectors;
-        vectors.push(Float32Array.from(vector));
-      }
+    const table = await tables.find(key, 'turn');
+    const rows = table?.rows<{ readonly vector: Iterable<number> }>(['vector'], 'vector IS NOT NULL');
+    for await (const { vector } of rows ?? []) {
+      if (vectors.length === most) return vectors;
+      vectors.push(Float32Array.from(vector));
     }
   }
   return vectors;

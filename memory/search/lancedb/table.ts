@@ -79,6 +79,11 @@ function openTable(place: TablePlace, table: Table, looseCommits: number) {
     optimizations = 0;
   }
 
+  function read(columns: readonly string[], where: string | undefined): AsyncIterable<RecordBatch> {
+    const query = table.query().select([...columns]);
+    return where === undefined ? query : query.where(where);
+  }
+
   return {
     name: table.name,
     async matching(column: string, terms: readonly string[], { limit, where }: LaneQuery): Promise<LaneRows> {
@@ -101,12 +106,16 @@ function openTable(place: TablePlace, table: Table, looseCommits: number) {
     },
     /** These columns and `_rowid` of these rows, as far as they are still there. */
     take(rowIds: readonly number[], columns: readonly string[]): Promise<ArrowTable> {
-      const query = table.takeRowIds([...rowIds]).select([...columns]);
-      return query.withRowId().toArrow();
+      return table
+        .takeRowIds([...rowIds])
+        .select([...columns])
+        .withRowId()
+        .toArrow();
     },
-    read(columns: readonly string[], where: string | undefined): AsyncIterable<RecordBatch> {
-      const query = table.query().select([...columns]);
-      return where === undefined ? query : query.where(where);
+    read,
+    /** See `findRows`. */
+    async *rows<T>(columns: readonly string[], where: string | undefined): AsyncGenerator<T> {
+      for await (const batch of read(columns, where)) yield* findRows<T>(batch);
     },
     async add(added: readonly TableRecord[] | ArrowTable): Promise<void> {
       await retried(() => table.add(added as TableRecord[]));

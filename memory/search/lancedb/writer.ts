@@ -7,17 +7,7 @@ import { tokenize } from '../../text/tokenizer.ts';
 import { tellsTime } from '../ranking.ts';
 import type { IndexRow } from '../search-index.ts';
 import { getWindows, type WindowedTurn } from '../turn-context.ts';
-import {
-  findRows,
-  getKey,
-  isIn,
-  type Kind,
-  quoted,
-  type RowTable,
-  SHAPES,
-  type TableRecord,
-  type Tables,
-} from './table.ts';
+import { getKey, isIn, type Kind, quoted, type RowTable, SHAPES, type TableRecord, type Tables } from './table.ts';
 import type { CountedRow, TermCounts } from './term-counts.ts';
 
 /** Beyond this in a commit nothing gets faster, and the embedder holds that many texts. */
@@ -74,28 +64,25 @@ interface HeldTurn extends WindowedTurn {
 
 type HeldRow = Pick<HeldTurn, 'place' | 'tokens'> & { readonly node_id: string; readonly turn_id: string };
 
-interface State extends IndexWriterDeps {
-  /** Runs one task at a time. */
-  readonly alone: ReturnType<typeof createMutex>;
-  waiting: Waiting[];
-  waitingRows: number;
-  commitsSinceReopen: number;
-  resting: NodeJS.Timeout | undefined;
-  closed: boolean;
+type State = ReturnType<typeof newState>;
+
+function newState(deps: IndexWriterDeps) {
+  return {
+    ...deps,
+    /** Runs one task at a time. */
+    alone: createMutex(),
+    waiting: [] as Waiting[],
+    waitingRows: 0,
+    commitsSinceReopen: 0,
+    resting: undefined as NodeJS.Timeout | undefined,
+    closed: false,
+  };
 }
 
 /** Commits one after the other; changes that wait share a commit. */
 export function createIndexWriter(deps: IndexWriterDeps) {
   const { tables, counts, projectByNode } = deps;
-  const state: State = {
-    ...deps,
-    alone: createMutex(),
-    waiting: [],
-    waitingRows: 0,
-    commitsSinceReopen: 0,
-    resting: undefined,
-    closed: false,
-  };
+  const state = newState(deps);
   // What an earlier run left unoptimized.
   void state.alone(() => maintain(state));
   return {
@@ -312,19 +299,16 @@ function joinChanges(batch: readonly Change[]): Change {
 async function getSessions(table: RowTable, nodeIds: readonly string[]): Promise<string[]> {
   if (nodeIds.length === 0) return [];
   const sessions: string[] = [];
-  for await (const batch of table.read(['session_id'], isIn('node_id', nodeIds))) {
-    for (const { session_id } of findRows<{ readonly session_id: string }>(batch)) sessions.push(session_id);
-  }
+  const rows = table.rows<{ readonly session_id: string }>(['session_id'], isIn('node_id', nodeIds));
+  for await (const { session_id } of rows) sessions.push(session_id);
   return sessions;
 }
 
 async function heldTurns(table: RowTable, sessionIds: readonly string[]): Promise<HeldTurn[]> {
   const turns: HeldTurn[] = [];
-  const columns = ['node_id', 'turn_id', 'place', 'tokens'];
-  for await (const batch of table.read(columns, isIn('session_id', sessionIds))) {
-    for (const { node_id: nodeId, turn_id: turnId, place, tokens } of findRows<HeldRow>(batch)) {
-      turns.push({ nodeId, turnId, place, tokens, isNew: false });
-    }
+  const rows = table.rows<HeldRow>(['node_id', 'turn_id', 'place', 'tokens'], isIn('session_id', sessionIds));
+  for await (const { node_id: nodeId, turn_id: turnId, place, tokens } of rows) {
+    turns.push({ nodeId, turnId, place, tokens, isNew: false });
   }
   return turns;
 }
@@ -341,14 +325,12 @@ async function getRecords(table: RowTable, turns: readonly (readonly [HeldTurn, 
   ];
   const records: TableRecord[] = [];
   const turnIds = turns.map(([{ turnId }]) => turnId);
-  for await (const batch of table.read(columns, isIn('turn_id', turnIds))) {
-    for (const row of findRows<TableRecord>(batch)) {
-      const window = windows.get(`${row.node_id} ${row.turn_id}`);
-      if (window === undefined) continue;
-      const record = Object.fromEntries(columns.map((name) => [name, row[name]]));
-      const vectors = { vector: getFloats(row.vector), script_vector: getFloats(row.script_vector) };
-      records.push({ ...record, ...vectors, window });
-    }
+  for await (const row of table.rows<TableRecord>(columns, isIn('turn_id', turnIds))) {
+    const window = windows.get(`${row.node_id} ${row.turn_id}`);
+    if (window === undefined) continue;
+    const record = Object.fromEntries(columns.map((name) => [name, row[name]]));
+    const vectors = { vector: getFloats(row.vector), script_vector: getFloats(row.script_vector) };
+    records.push({ ...record, ...vectors, window });
   }
   return records;
 }
