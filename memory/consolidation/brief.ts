@@ -71,13 +71,9 @@ export function gatherFindings(input: Pick<BriefInput, 'nodes' | 'pages' | 'sinc
   const fresh = listNodesSince(nodes, sinceMs);
   const ids = new Set(fresh.map(({ node_id }) => node_id));
   const isNow = (at: string | null | undefined): boolean => Date.parse(at ?? '') > sinceMs;
-  const corrections = nodes.reduce(
-    (sum, node) =>
-      sum +
-      Number(!isRedirect(node) && isPast(node) && isNow(node.valid_to)) +
-      node.facts.filter((fact) => isClosed(fact) && isNow(fact.valid_to)).length,
-    0,
-  );
+  const past = nodes.filter((node) => !isRedirect(node) && isPast(node));
+  const ended = [...past, ...nodes.flatMap(({ facts }) => facts.filter(isClosed))];
+  const corrections = ended.filter(({ valid_to }) => isNow(valid_to)).length;
   const lines = [...pages.values()].flatMap(getLines).flatMap(({ statement }) => statement ?? []);
   const repeated = lines.filter(
     (statement) => statement.nodes.length >= REPEATED && statement.nodes.some((id) => ids.has(id)),

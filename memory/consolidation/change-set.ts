@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { grouped, tally } from '../../common/map.ts';
+import { compareText } from '../../common/text.ts';
 import { followRedirects, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
 import { contentDigest } from '../storage/index-writer.ts';
 import type { NodeRewrite } from '../storage/snapshot-files.ts';
@@ -256,14 +257,12 @@ function singular(word: string): string {
  * @param tags  with repetitions
  */
 export function canonicalTags(tags: readonly string[]): ReadonlyMap<string, string> {
-  const uses = tally(tags.filter((tag) => !tag.includes(':')));
-  const best = new Map<string, string>();
-  for (const [tag, count] of uses) {
-    const key = tagKey(tag);
-    const bestPair = best.get(key);
-    if (bestPair === undefined || isBetter([tag, count], [bestPair, uses.get(bestPair) ?? 0])) best.set(key, tag);
-  }
-  const forms = [...uses.keys()].map((tag) => [tag, best.get(tagKey(tag)) as string] as const);
+  const uses = [...tally(tags.filter((tag) => !tag.includes(':')))];
+  const worstFirst = uses.toSorted(
+    ([one, count], [other, often]) => count - often || other.length - one.length || compareText(other, one),
+  );
+  const best = new Map(worstFirst.map(([tag]) => [tagKey(tag), tag]));
+  const forms = uses.map(([tag]) => [tag, best.get(tagKey(tag)) as string] as const);
   return new Map(forms.filter(([tag, form]) => tag !== form));
 }
 
@@ -271,11 +270,6 @@ export function canonicalTags(tags: readonly string[]): ReadonlyMap<string, stri
 export function canonicalizeTags(tags: readonly string[], forms: ReadonlyMap<string, string>): readonly string[] {
   if (!tags.some((tag) => forms.has(tag))) return tags;
   return [...new Set(tags.map((tag) => forms.get(tag) ?? tag))];
-}
-
-function isBetter([tag, count]: readonly [string, number], [known, often]: readonly [string, number]): boolean {
-  if (count !== often) return count > often;
-  return tag.length !== known.length ? tag.length < known.length : tag < known;
 }
 
 /** A conversation may still show the id of a redirect. */
@@ -287,12 +281,11 @@ const MIN_MEMBERS = 2;
  * members and old redirects of drafts. Every turn stays covered. `removed` are ids.
  */
 export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number) {
-  const membersOf = new Map<string, number>();
-  for (const node of nodes.values()) {
-    const parent = node.parent_node_id;
-    if (parent !== null && !isRedirect(node)) membersOf.set(parent, (membersOf.get(parent) ?? 0) + 1);
-  }
-  const ids = new Set([...nodes.values()].flatMap((node) => (isRedirect(node) ? [] : node.turns)));
+  const all = [...nodes.values()];
+  const current = all.filter((node) => !isRedirect(node));
+  const membersOf = tally(current.map(({ parent_node_id }) => parent_node_id));
+  const ids = new Set(current.flatMap(({ turns }) => turns));
+  const pointedTo = new Set(all.filter(isRedirect).map(({ superseded_by }) => superseded_by));
   /** Of drafts only: a merged node keeps its text. */
   const isOldRedirect = (node: MemoryNode): boolean =>
     isRedirect(node) &&
@@ -303,19 +296,15 @@ export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number) {
     node.turns.every((turnId) => ids.has(turnId));
   const isOver = (node: MemoryNode): boolean =>
     isGroup(node) ? (membersOf.get(node.node_id) ?? 0) < MIN_MEMBERS : isOldRedirect(node);
-  const removed = new Set([...nodes.values()].filter(isOver).map(({ node_id }) => node_id));
-  const pointedTo = new Set(
-    [...nodes.values()].flatMap((node) => (isRedirect(node) ? [node.superseded_by ?? ''] : [])),
-  );
-  for (const id of pointedTo)
-    if (nodes.get(id) !== undefined && isRedirect(nodes.get(id) as MemoryNode)) removed.delete(id);
+  const isKept = (node: MemoryNode): boolean => isRedirect(node) && pointedTo.has(node.node_id);
+  const removed = new Set(all.filter((node) => isOver(node) && !isKept(node)).map(({ node_id }) => node_id));
   const target = (id: string): string | null => {
     const node = followRedirects(id, nodes);
     return node === undefined || removed.has(node.node_id) ? null : node.node_id;
   };
   const changed: MemoryNode[] = [];
-  for (const node of nodes.values()) {
-    if (removed.has(node.node_id) || isRedirect(node)) continue;
+  for (const node of current) {
+    if (removed.has(node.node_id)) continue;
     const links = [...new Set(node.links.flatMap((id) => target(id) ?? []))].filter((id) => id !== node.node_id);
     const parent = node.parent_node_id === null ? null : target(node.parent_node_id);
     const isSame = links.length === node.links.length && links.every((id, at) => id === node.links[at]);

@@ -108,17 +108,13 @@ function byStart(one: MemoryNode, other: MemoryNode): number {
 }
 
 function distinctFacts(facts: readonly Fact[]): Fact[] {
-  const merged = new Map<string, Fact>();
-  for (const fact of facts) {
-    const { concept, value, polarity, valid_to = null, superseded_by = null } = fact;
-    const key = JSON.stringify([concept, value, polarity, valid_to, superseded_by]);
-    const existing = merged.get(key);
-    merged.set(
-      key,
-      existing === undefined ? fact : { ...existing, evidence: distinct([...existing.evidence, ...fact.evidence]) },
-    );
-  }
-  return [...merged.values()];
+  const same = grouped(facts, ({ concept, value, polarity, valid_to = null, superseded_by = null }) =>
+    JSON.stringify([concept, value, polarity, valid_to, superseded_by]),
+  );
+  return [...same.values()].map((own) => {
+    const [first] = own as [Fact];
+    return own.length === 1 ? first : { ...first, evidence: distinct(own.flatMap(({ evidence }) => evidence)) };
+  });
 }
 
 function distinct(items: readonly string[]): string[] {

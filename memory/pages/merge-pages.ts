@@ -67,7 +67,8 @@ interface Draft {
 
 /** Merges what is not placed yet; the result does not depend on how it is divided into passes of one order in time. */
 export function mergePages(input: MergeInput) {
-  const state = createDrafts(input);
+  const state = newState(input);
+  for (const [name, page] of input.pages) addDraft(state, name, page);
   const inOrder = input.candidates.toSorted(
     (one, other) => compareText(one.at, other.at) || compareText(one.id, other.id),
   );
@@ -87,25 +88,20 @@ export function mergePages(input: MergeInput) {
   return { changed, placed, added, ended, past };
 }
 
-interface State {
-  readonly drafts: Map<string, Draft>;
-  readonly byProject: Map<string, Draft[]>;
-  readonly names: Set<string>;
-  readonly origins: ReadonlyMap<string, readonly Candidate[]>;
-  /** How many statements were added, and how many moved to `Before`. */
-  added: number;
-  ended: number;
-  /** Ids (`pageStatementId`) of those that no longer hold: they moved to `Before`, or came there at once. */
-  readonly past: string[];
-}
+type State = ReturnType<typeof newState>;
 
-function createDrafts({ pages, names, candidates }: MergeInput): State {
-  const state: State = {
-    ...{ drafts: new Map(), byProject: new Map(), names: new Set(names.map((name) => name.toLowerCase())) },
-    ...{ origins: grouped(candidates, ({ nodeId }) => nodeId), added: 0, ended: 0, past: [] },
+function newState({ names, candidates }: MergeInput) {
+  return {
+    drafts: new Map<string, Draft>(),
+    byProject: new Map<string, Draft[]>(),
+    names: new Set(names.map((name) => name.toLowerCase())),
+    origins: grouped(candidates, ({ nodeId }) => nodeId),
+    /** How many statements were added, and how many moved to `Before`. */
+    added: 0,
+    ended: 0,
+    /** Ids (`pageStatementId`) of those that no longer hold: they moved to `Before`, or came there at once. */
+    past: [] as string[],
   };
-  for (const [name, page] of pages) addDraft(state, name, page);
-  return state;
 }
 
 function addDraft(state: State, name: string, page: Page): Draft {
@@ -292,8 +288,8 @@ function createDraft(state: State, { scope, project, topic, at }: Candidate): Dr
   while (state.names.has(names(nth))) nth += 1;
   const words = topic.replace(/[-_]/g, ' ');
   const title = `${words.charAt(0).toUpperCase()}${words.slice(1)}${scope === 'user' ? '' : ` (${name})`}`;
-  const updated = at.slice(0, 10);
-  return addDraft(state, names(nth), newPage({ title, scope, project: key, topic, updated, sources: [] }));
+  const head = { title, scope, project: key, topic, updated: at.slice(0, 10), sources: [] };
+  return addDraft(state, names(nth), newPage(head));
 }
 
 /** The last name of a project's key. */

@@ -161,6 +161,5 @@ function getTopic(text: string, node: MemoryNode, { origin, attribute, section }
   const words = text.toLowerCase();
   const tag = contentTags(node.topic_tags).find((each) => each.length > 2 && words.includes(each.toLowerCase()));
   if (tag !== undefined && toSlug(tag) !== '') return toSlug(tag);
-  if (section === 'Preferences') return CONVENTIONS;
-  return getValues(text).length > 0 ? CONVENTIONS : null;
+  return section === 'Preferences' || getValues(text).length > 0 ? CONVENTIONS : null;
 }
