@@ -7,6 +7,7 @@ import { compareText } from '../common/text.ts';
 import { isCleanOrigin } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
 import type { Embedder } from './embeddings/embedder.ts';
+import { findSimilarity } from './embeddings/static-embedder.ts';
 import { type DropReason, type ExtractedFact, extractFacts, type FactTurn } from './facts/extract-facts.ts';
 import type { Fact } from './facts/fact.ts';
 import { type FactStore, getKey, type Similarity, type TurnSource } from './facts/fact-store.ts';
@@ -347,9 +348,8 @@ function createVectorSimilarity(threshold: number, embedder: Pick<Embedder, 'emb
   return {
     threshold,
     score(one, other) {
-      const [a, b] = [vectors.peek(one), vectors.peek(other)];
-      if (a === undefined || b === undefined || !isComparable(one, other)) return 0;
-      return a.reduce((sum, value, at) => sum + value * (b[at] as number), 0);
+      if (!isComparable(one, other)) return 0;
+      return findSimilarity(vectors.peek(one) ?? null, vectors.peek(other) ?? null) ?? 0;
     },
     /** Without vectors only equal values are the same. */
     async prepare(values: readonly string[]): Promise<void> {

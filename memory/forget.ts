@@ -347,12 +347,8 @@ function getTaskSources(nodes: readonly MemoryNode[], texts: readonly SaidTurn[]
 }
 
 function mentions({ links, parent_node_id, superseded_by, facts }: MemoryNode, removedIds: ReadonlySet<string>) {
-  if (facts.some((fact) => removedIds.has(fact.superseded_by ?? ''))) return true;
-  return (
-    links.some((id) => removedIds.has(id)) ||
-    removedIds.has(parent_node_id ?? '') ||
-    removedIds.has(superseded_by ?? '')
-  );
+  const ids = [...links, parent_node_id, superseded_by, ...facts.map((fact) => fact.superseded_by)];
+  return ids.some((id) => removedIds.has(id ?? ''));
 }
 
 function withoutLinks(node: MemoryNode, removedIds: ReadonlySet<string>): MemoryNode {

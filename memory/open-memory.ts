@@ -210,13 +210,8 @@ export async function openLanguageModel(parts: Omit<OpenMemoryOptions, 'budget'>
   if (config.llm === 'openai') {
     const { createOpenAiEndpoint } = await import('./models/openai.ts');
     const { model, sensorModel, ...endpoint } = config.openai;
-    const models = {
-      ...config.models,
-      summarizer: model,
-      sensor: sensorModel || model,
-      detail: sensorModel || model,
-      bundle: sensorModel || model,
-    };
+    const small = sensorModel || model;
+    const models = { ...config.models, summarizer: model, sensor: small, detail: small, bundle: small };
     return createOpenAiEndpoint({ ...shared, ...endpoint, env, models });
   }
   const { createClaudeCli } = await import('./models/claude-code.ts');

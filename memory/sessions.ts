@@ -37,8 +37,7 @@ export async function openSessions(parts: MemoryParts) {
   }
 
   function getNodeIds(id: string): string[] {
-    const own = catalogue.all().filter((node) => node.session_id === id);
-    return own.map((node) => node.node_id);
+    return catalogue.all().flatMap((node) => (node.session_id === id ? [node.node_id] : []));
   }
 
   function getAll(project: string | null) {

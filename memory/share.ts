@@ -231,11 +231,15 @@ type Exchange = ReturnType<typeof createExchange>;
 
 /** What the user asks for, with the credentials of the shell that asks. */
 function createRequests({ catalogue, share: options }: Parts, { use, pullAll }: Opener, { asked, pushAll }: Exchange) {
+  function askedIn<T>(callerEnv: NodeJS.ProcessEnv, ...request: Parameters<typeof asked<T>>): Promise<T> {
+    use(callerEnv);
+    return asked(...request);
+  }
+
   return {
     /** Nodes that would leave, as they would, and how many stay for which reason. */
-    preview: (callerEnv: NodeJS.ProcessEnv) => {
-      use(callerEnv);
-      return asked(async (share) => {
+    preview: (callerEnv: NodeJS.ProcessEnv) =>
+      askedIn(callerEnv, async (share) => {
         const { changed, tasks, blocks, gone, withdrawn, kept, turns } = await share.preview();
         return {
           nodes: changed.map(({ node }) => ({ ...node, title: getTitle(node) })),
@@ -244,21 +248,17 @@ function createRequests({ catalogue, share: options }: Parts, { use, pullAll }: 
           pages: blocks.leaving.map(({ block }) => ({ file: block?.page.file ?? '', text: block?.text ?? null })),
           ...{ turns: turns.length, kept },
         };
-      });
-    },
+      }),
     /** Returns how many rows were sent. */
-    push: (callerEnv: NodeJS.ProcessEnv) => {
-      use(callerEnv);
-      return asked(pushAll);
-    },
+    push: (callerEnv: NodeJS.ProcessEnv) => askedIn(callerEnv, pushAll),
     /** Returns how many memories were added. */
     pull: (callerEnv: NodeJS.ProcessEnv) => {
-      use(callerEnv);
-      return asked(async (share) => {
+      const pull = async (share: Share): Promise<number> => {
         const before = catalogue.size();
         await pullAll(share);
         return Math.max(0, catalogue.size() - before);
-      }, ready);
+      };
+      return askedIn(callerEnv, pull, ready);
     },
     /** What the named teammate's machine says counts as what an assistant said. @throws CometError `usage`, `not_found` */
     trust: (who: string, isTrusted: boolean) =>

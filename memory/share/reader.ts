@@ -135,9 +135,9 @@ async function apply(context: ShareContext, peer: Peer, rows: readonly Row[]): P
     }
     const change = typeof payload === 'string' ? payload : getChange(peer, payload, reader);
     if (typeof change === 'string') changes.refused = { ...changes.refused, [peer.machine]: change };
-    else if (change.kind === 'turn') changes.turns.push(change.payload);
-    else if (change.kind === 'task') changes.tasks.push(change.payload);
-    else if (change.kind === 'block') changes.blocks.push(change.payload);
+    else if (change.kind === 'turn') changes.turns.push(change);
+    else if (change.kind === 'task') changes.tasks.push(change);
+    else if (change.kind === 'block') changes.blocks.push(change);
     else if (change.kind === 'remove') noteRemoval(change.nodeId, changes, rules.scope === 'me');
     else if (change.kind === 'save') noteSave(change.node, payload as NodePayload, peer, changes);
   }

@@ -131,9 +131,9 @@ export const OWN = 'own';
 export type Change =
   | { readonly kind: 'save'; readonly node: MemoryNode }
   | { readonly kind: 'remove'; readonly nodeId: string }
-  | { readonly kind: 'turn'; readonly payload: TurnPayload }
-  | { readonly kind: 'task'; readonly payload: TaskPayload }
-  | { readonly kind: 'block'; readonly payload: BlockPayload }
+  | TurnPayload
+  | TaskPayload
+  | BlockPayload
   | { readonly kind: 'none' };
 
 /** What a row changes here. Applying it again changes nothing. */
@@ -145,11 +145,11 @@ export function getChange({ machine, name }: Peer, payload: Payload, reader: Rea
   if (payload.kind === 'task') {
     const task = findTask(payload);
     if (task === null) return 'invalid';
-    return reader.isRemoved(taskKey(task)) ? { kind: 'none' } : { kind: 'task', payload };
+    return reader.isRemoved(taskKey(task)) ? { kind: 'none' } : payload;
   }
   if (payload.kind === 'block') {
     const isOther = projects.length > 0 && payload.block !== null && !projects.includes(payload.block.page.project);
-    return isOther ? 'project' : { kind: 'block', payload };
+    return isOther ? 'project' : payload;
   }
   const nodeId = payload.kind === 'node' ? payload.node.node_id : payload.nodeId;
   const owner = reader.getOwner(nodeId);
@@ -159,7 +159,7 @@ export function getChange({ machine, name }: Peer, payload: Payload, reader: Rea
     return owner === null ? { kind: 'none' } : 'not_theirs';
   }
   if (reader.isRemoved(nodeId)) return { kind: 'none' };
-  if (payload.kind === 'turn') return reader.raw ? { kind: 'turn', payload } : { kind: 'none' };
+  if (payload.kind === 'turn') return reader.raw ? payload : { kind: 'none' };
   const { node } = payload;
   if ((isTeam || projects.length > 0) && !projects.includes(node.project)) return 'project';
   if (!isTeam) return { kind: 'save', node: fromOwnMachine(node) };
