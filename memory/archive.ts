@@ -60,10 +60,9 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
         const added = changed.filter((node) => before.get(node.node_id) === undefined).length;
         if (changed.length + briefs.length > 0) await snapshooter.take('import');
         await store.save(changed);
-        const written = await saveBriefs(
-          (await Promise.all(briefs.map(redacted))).map((brief) => (isTrusted ? brief : briefAsToolText(brief))),
-          (old, given) => given.updated_at > old.updated_at,
-        );
+        const given = await Promise.all(briefs.map(redacted));
+        const cleanBriefs = isTrusted ? given : given.map(briefAsToolText);
+        const written = await saveBriefs(cleanBriefs, (old, brief) => brief.updated_at > old.updated_at);
         const own = isTrusted && pages !== undefined ? await redacted(pages) : undefined;
         const replaced = changed.length - added;
         if (isTrusted) await parts.facts.restore(await redacted(facts), false);

@@ -101,11 +101,8 @@ export function createForgetting(parts: Parts) {
 
   /** Unreadable turns: they may contain the source. */
   function findSkipped({ source, sessionId, sinceMs = 0 }: What): MarkedTurn[] {
-    return parts.crashMarks
-      .skipped()
-      .filter(
-        (turn) => source === undefined && (sessionId ?? turn.sessionId) === turn.sessionId && turn.atMs >= sinceMs,
-      );
+    const skipped = source === undefined ? parts.crashMarks.skipped() : [];
+    return skipped.filter((turn) => [undefined, turn.sessionId].includes(sessionId) && turn.atMs >= sinceMs);
   }
 
   return async ({ dryRun, last = false, ...what }: ForgetRequest) => {

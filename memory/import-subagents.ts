@@ -48,10 +48,9 @@ export async function saveSubagent(
   } as const;
   const nodes = buildNodes([agentDraft(text)], { ...source, nowMs: atMs, newId: () => compactor.newId(atMs) });
   const below = { parent_node_id: parent.node_id, depth_level: parent.depth_level + 1 };
-  await store.save(
-    nodes.map((node) => ({ ...node, ...below, source_links: [...node.source_links, importLink(imported)] })),
-    [text],
-  );
+  const link = importLink(imported);
+  const children = nodes.map((node) => ({ ...node, ...below, source_links: [...node.source_links, link] }));
+  await store.save(children, [text]);
   return true;
 }
 

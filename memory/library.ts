@@ -284,10 +284,9 @@ function createViews(parts: Omit<Parts, 'libraryBlock'>, list: (filter: NodeFilt
 async function readSession(sessionId: string, { turnReader, turnRegistry, catalogue }: MemoryParts) {
   const turns = await turnReader.turns(sessionId);
   const byId = new Map(turns.map((turn) => [turn.turnId, turn]));
-  const former = grouped(
-    catalogue.every().flatMap(({ node_id }) => (catalogue.current(node_id)?.node_id === node_id ? [] : node_id)),
-    (id) => catalogue.current(id)?.node_id ?? '',
-  );
+  const getCurrent = (id: string): string => catalogue.current(id)?.node_id ?? '';
+  const formerIds = catalogue.every().flatMap(({ node_id }) => (getCurrent(node_id) === node_id ? [] : [node_id]));
+  const former = grouped(formerIds, getCurrent);
   return getMessages(turns).map(({ turnIds, ...message }) => {
     const covering = turnIds.flatMap((turnId) => turnRegistry.aliases(turnId)).flatMap(catalogue.nodesCovering);
     const nodes = covering.flatMap((id) => [id, ...(former.get(id) ?? [])]);

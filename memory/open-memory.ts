@@ -67,11 +67,9 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
 
   const { report, watched, problems } = createHealth((problem) => log.warn('the store has a problem', { ...problem }));
   const working = watched(await openEmbedder({ ...parts, report }), 'embedder', ['embed', 'embedQuery']);
-  const withTimeout = (one: Embedder): Embedder =>
-    createEmbedderWithTimeout(one, {
-      queryMs: config.embedding.queryMs,
-      report: (message) => log.warn('embedding timed out', { message }),
-    });
+  const { queryMs } = config.embedding;
+  const limit = { queryMs, report: (message: string) => log.warn('embedding timed out', { message }) };
+  const withTimeout = (one: Embedder): Embedder => createEmbedderWithTimeout(one, limit);
   const embedder = withTimeout(working);
   const warm = working.embedQuery('first words', NO_CORPUS).catch(() => undefined);
   const index = await openIndexHome({

@@ -51,10 +51,8 @@ export async function openSessions(parts: MemoryParts) {
   async function summarize(id: string): Promise<void> {
     getView(id);
     if (await pipeline.compactTail(id)) return;
-    throw new CometError(
-      'journal_failed',
-      `the last turns of session ${id} could not be summarized; see comet-cc doctor`,
-    );
+    const message = `the last turns of session ${id} could not be summarized; see comet-cc doctor`;
+    throw new CometError('journal_failed', message);
   }
 
   async function readBrief(id: string): Promise<string> {

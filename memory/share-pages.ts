@@ -51,10 +51,8 @@ function createPages({ topicPages, clock }: Parts, redact: Redact) {
     /** False where somebody edited a page meanwhile. */
     async change({ added, removed, isKnown, getKey }: BlockChange): Promise<boolean> {
       const { found, names } = await readPageTexts(getKey);
-      const own = grouped(
-        added.filter(({ block }) => block.page.kind !== 'facts'),
-        ({ block }) => pageKey(block.page),
-      );
+      const written = added.filter(({ block }) => block.page.kind !== 'facts');
+      const own = grouped(written, ({ block }) => pageKey(block.page));
       let isMade = true;
       for (const { page, text } of found) {
         const changes = { added: own.get(pageKey(page)) ?? [], removed, isKnown, redact };

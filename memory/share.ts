@@ -23,8 +23,6 @@ import type { Activity } from './tasks/judge.ts';
 import type { TaskText } from './tasks/task-files.ts';
 
 const TICK_MS = 15_000;
-/** Reading needs no look at what was edited by hand: files are read again before each is written. */
-const ready = async (): Promise<void> => undefined;
 /** A session that begins looks for news that are older than this. */
 const FRESH_MS = 60_000;
 /** What is published by itself waits until no request came for so long. */
@@ -258,7 +256,8 @@ function createRequests({ catalogue, share: options }: Parts, { use, pullAll }: 
         await pullAll(share);
         return Math.max(0, catalogue.size() - before);
       };
-      return askedIn(callerEnv, pull, ready);
+      // Needs no look at what was edited by hand: files are read again before each is written.
+      return askedIn(callerEnv, pull, async () => undefined);
     },
     /** What the named teammate's machine says counts as what an assistant said. @throws CometError `usage`, `not_found` */
     trust: (who: string, isTrusted: boolean) =>

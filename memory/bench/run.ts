@@ -96,7 +96,6 @@ async function recallAnswer(turns: readonly PastTurn[], question: Question, memo
 function holdsAnswer(text: string, { text: asked, answer }: Question): boolean {
   const words = contentTokens(asked);
   const tokens = new Set(tokenize(text));
-  return (
-    getLetters(text).includes(getLetters(answer)) && words.filter((word) => tokens.has(word)).length * 3 >= words.length
-  );
+  const shared = words.filter((word) => tokens.has(word)).length;
+  return getLetters(text).includes(getLetters(answer)) && shared * 3 >= words.length;
 }

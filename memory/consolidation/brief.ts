@@ -75,9 +75,8 @@ export function gatherFindings(input: Pick<BriefInput, 'nodes' | 'pages' | 'sinc
   const ended = [...past, ...nodes.flatMap(({ facts }) => facts.filter(isClosed))];
   const corrections = ended.filter(({ valid_to }) => isNow(valid_to)).length;
   const lines = [...pages.values()].flatMap(getLines).flatMap(({ statement }) => statement ?? []);
-  const repeated = lines.filter(
-    (statement) => statement.nodes.length >= REPEATED && statement.nodes.some((id) => ids.has(id)),
-  ).length;
+  const sources = lines.map((statement) => statement.nodes).filter((own) => own.length >= REPEATED);
+  const repeated = sources.filter((own) => own.some((id) => ids.has(id))).length;
   const active = new Set(fresh.map(({ project }) => project));
   const oldDay = localDay(nowMs - NEGLECTED_MS);
   const neglected = [...pages].flatMap(([name, { head }]) =>
@@ -116,9 +115,8 @@ function listed(lines: readonly string[]): string[] {
 
 /** By project, the one with most memories first. What came from outside is only counted. */
 function happenedLines(fresh: readonly MemoryNode[], { getLink }: BriefInput): string[] {
-  const projects = [...grouped(fresh, (node) => node.project)].toSorted(
-    ([, one], [, other]) => other.length - one.length,
-  );
+  const byProject = grouped(fresh, (node) => node.project);
+  const projects = [...byProject].toSorted(([, one], [, other]) => other.length - one.length);
   const left = projects.length - MOST.projects;
   return [
     ...projects.slice(0, MOST.projects).flatMap(([project, nodes]) => {

@@ -146,10 +146,8 @@ async function group(state: State, { members, density }: Group, former?: MemoryN
 function link(state: State, pairs: readonly NodePair[]): number {
   const links = chooseLinks(scoped(state), pairs, state.rule);
   const added = [...links].reduce((sum, [id, own]) => sum + own.length - (state.after.get(id)?.links.length ?? 0), 0);
-  putNodes(
-    state,
-    [...links].flatMap(([id, own]) => get(state, [id]).map((node) => ({ ...node, links: [...own] }))),
-  );
+  const changed = [...links].flatMap(([id, own]) => get(state, [id]).map((node) => ({ ...node, links: [...own] })));
+  putNodes(state, changed);
   return added;
 }
 

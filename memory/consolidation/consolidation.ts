@@ -75,10 +75,8 @@ export async function openConsolidator(parts: Parts) {
 
   async function consolidate(request: ConsolidationRequest, signal: AbortSignal) {
     const { dryRun, projectDir } = request;
-    const rule = consolidationRule(
-      parts.index.embedderId(),
-      (node) => model !== null && isWaitingDraft(node, clock.now()),
-    );
+    const isWaiting = (node: MemoryNode): boolean => model !== null && isWaitingDraft(node, clock.now());
+    const rule = consolidationRule(parts.index.embedderId(), isWaiting);
     const limits = { modelCallLimit: config.dream.modelCalls, tokenLimit: config.dream.tokens };
     const mergeWriter = createMergeWriter({
       ...parts,

@@ -65,10 +65,8 @@ export function chooseOldPairs(nodes: readonly MemoryNode[], rule: Pick<MergeRul
   const own = nodes.filter((node) => !isGroup(node) && !isBundled(node) && node.kind !== 'tool' && !isFromText(node));
   if (own.length <= MOST) return [];
   const older = own.toSorted(byAge).slice(0, -NEWEST);
-  const alike = grouped(
-    older.filter((node) => mayMergeOld(node, rule)),
-    ({ origin, project }) => `${origin} ${project}`,
-  );
+  const mergeable = older.filter((node) => mayMergeOld(node, rule));
+  const alike = grouped(mergeable, ({ origin, project }) => `${origin} ${project}`);
   const pairs = [...alike.values()].flatMap((run) =>
     run.slice(1).map((newer, at): OldPair => [run[at] ?? newer, newer]),
   );

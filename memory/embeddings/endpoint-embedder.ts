@@ -70,12 +70,10 @@ export function endpointName({ baseUrl, model }: Pick<ModelEndpointOptions, 'bas
   return `endpoint-${host}${trimEnd(pathname, '/')}-${model}`;
 }
 
-type Ask = (texts: readonly string[]) => Promise<Float32Array[]>;
-
-function createAsker(options: ModelEndpointOptions, signal: AbortSignal): Ask {
+function createAsker(options: ModelEndpointOptions, signal: AbortSignal) {
   const { baseUrl, model, redact } = options;
   const post = createKeyedPost(options, ANSWER_CHARS);
-  return async (texts) => {
+  return async (texts: readonly string[]): Promise<Float32Array[]> => {
     signal.throwIfAborted();
     const body = JSON.stringify({ model, input: texts.map((text) => redact(text).slice(0, MAX_CHARS)) });
     const reply = readReply(await post(getAddress(baseUrl), body, signal));

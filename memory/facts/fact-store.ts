@@ -107,10 +107,8 @@ export function createFactStore({ state, ...rules }: FactStoreOptions) {
       facts = placed(facts, fact, source);
       changed.add(fact.id);
     }
-    const surplus = new Set(
-      conceptNames(ontology).flatMap((name) => findSurplus(rules, facts, name, source.sessionId)),
-    );
-    const evicted = remove((fact) => surplus.has(fact));
+    const surplus = conceptNames(ontology).flatMap((name) => findSurplus(rules, facts, name, source.sessionId));
+    const evicted = remove((fact) => surplus.includes(fact));
     facts = facts.map((fact) => {
       const stays = source.isLate || isNewer(fact, source) || !isWithin(rules, fact, source.sessionId);
       return stays ? fact : { ...fact, salience: fact.salience * DECAY[getClass(rules, fact)] };
@@ -187,9 +185,8 @@ function getSource({ evidence }: ExtractedFact, { turnId, sessionId }: TurnSourc
 }
 
 function assertFact(rules: Rules, fact: Fact | undefined, extracted: ExtractedFact, source: TurnSource): Fact {
-  const weight = declared(rules, extracted.concept).salience_weight;
-  const faded = (salience: number): number =>
-    salience * DECAY[declared(rules, extracted.concept).persistence_class] ** (source.turnsSince ?? 0);
+  const { salience_weight: weight, persistence_class } = declared(rules, extracted.concept);
+  const faded = (salience: number): number => salience * DECAY[persistence_class] ** (source.turnsSince ?? 0);
   if (fact !== undefined) {
     const salience = Math.min(1, fact.salience + faded(REASSERTION * weight));
     const origin = fact.origin === 'user' ? 'user' : extracted.origin;

@@ -70,9 +70,7 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
       nodes: readonly MemoryNode[],
     ) {
       if (!now.isWritable) return [];
-      const after = new Map<string, string | null>(
-        [...changed].map(([name, page]) => [`topics/${name}.md`, renderPage(page)]),
-      );
+      const after = new Map([...changed].map(([name, page]) => [`topics/${name}.md`, renderPage(page)]));
       if (placed.length > 0) {
         after.set(PAGE_NAMES.state, `${JSON.stringify({ placed: [...findPlaced(now), ...placed] })}\n`);
       }
@@ -157,9 +155,8 @@ function planRewrites(
 
 /** Titles by file name, without ending. */
 export function findPlans(texts: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
-  return new Map(
-    [...texts].flatMap(([name, text]) => (name.startsWith('plans/') ? [[getStem(name), findTitle(name, text)]] : [])),
-  );
+  const plans = [...texts].filter(([name]) => name.startsWith('plans/'));
+  return new Map(plans.map(([name, text]) => [getStem(name), findTitle(name, text)]));
 }
 
 /** Parses a text again only where it changed. */

@@ -316,10 +316,8 @@ async function search(state: State, ...[query, filter, limit, lanes]: Parameters
 
   const keys = filter.project === undefined ? tables.keys() : [getKey(filter.project)];
   const answers = Promise.all(keys.flatMap((key) => lanes.map((lane) => ask(lane, key))));
-  return tracked(
-    state,
-    answers.then((results) => joinHits(results.flat(), limit)),
-  );
+  const hits = answers.then((results) => joinHits(results.flat(), limit));
+  return tracked(state, hits);
 }
 
 async function turnTexts(

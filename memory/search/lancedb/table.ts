@@ -234,10 +234,9 @@ export function getSchema(kind: Kind, dimensions: number): Schema {
   const { texts, words, others } = SHAPES[kind];
   const vector = (name: string, size: number): Field =>
     new arrow.Field(name, new arrow.FixedSizeList(size, new arrow.Field('item', new arrow.Float32(), true)), true);
+  const columns = ['node_id', 'session_id', 'origin', ...texts, ...words];
   return new arrow.Schema([
-    ...['node_id', 'session_id', 'origin', ...texts, ...words].map(
-      (name) => new arrow.Field(name, new arrow.Utf8(), false),
-    ),
+    ...columns.map((name) => new arrow.Field(name, new arrow.Utf8(), false)),
     new arrow.Field('created_at_ms', new arrow.Float64(), false),
     ...others.map(([name, type]) => new arrow.Field(name, type(), false)),
     vector('vector', dimensions),

@@ -188,10 +188,8 @@ interface ProjectChange {
 async function write(state: State, { remove, rows }: Change): Promise<void> {
   const { projectByNode } = state;
   const embeddings = await embedded(rows, state);
-  const removed = grouped(
-    remove.filter((nodeId) => projectByNode.has(nodeId)),
-    (nodeId) => projectByNode.get(nodeId) as string,
-  );
+  const indexed = remove.filter((nodeId) => projectByNode.has(nodeId));
+  const removed = grouped(indexed, (nodeId) => projectByNode.get(nodeId) as string);
   const added = grouped(rows, (row) => getKey(row.project));
   for (const key of new Set([...removed.keys(), ...added.keys()])) {
     const change = { key, removed: removed.get(key) ?? [], added: added.get(key) ?? [], embeddings };

@@ -39,13 +39,12 @@ export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOption
     waiting.add(file);
     if (timer !== null) clearTimeout(timer);
     const left = LONGEST_MS - (performance.now() - sinceMs);
-    timer = setTimeout(() => tell(changed), Math.max(0, Math.min(REST_MS, left))).unref();
-  }
-
-  function tell(changed: (files: readonly string[]) => void): void {
-    const files = [...waiting];
-    waiting.clear();
-    changed(files);
+    const tell = (): void => {
+      const files = [...waiting];
+      waiting.clear();
+      changed(files);
+    };
+    timer = setTimeout(tell, Math.max(0, Math.min(REST_MS, left))).unref();
   }
 
   return {

@@ -378,20 +378,14 @@ function leadsBack(dotGit: string, own: string, shared: string): boolean {
   }
 }
 
-function getStat(file: string): Stats | null {
-  try {
-    return statSync(file, { throwIfNoEntry: false }) ?? null;
-  } catch {
-    // An unreadable directory is treated as no repository.
-    return null;
-  }
-}
+const getStat = (file: string): Stats | null => orNull(() => statSync(file, { throwIfNoEntry: false }) ?? null);
+const readText = (file: string): string | null => orNull(() => readSmallFile(file));
 
-function readText(file: string): string | null {
+/** Unreadable and absent mean the same: no repository is there, and the directory itself is the project. */
+function orNull<T>(read: () => T): T | null {
   try {
-    return readSmallFile(file);
+    return read();
   } catch {
-    // Unreadable and absent mean the same here: the directory itself is the project.
     return null;
   }
 }

@@ -85,9 +85,8 @@ export async function openCrashMarks({
     if (data.survived) crashes.delete(key);
     else crashes.set(key, { turn: data, count: (crashes.get(key)?.count ?? 0) + 1 });
   }
-  const skipped = new Map(
-    [...crashes.values()].flatMap(({ turn, count }) => (count < SKIPPED_AT ? [] : [[turn.turnId, turn]])),
-  );
+  const repeated = [...crashes.values()].filter(({ count }) => count >= SKIPPED_AT);
+  const skipped = new Map(repeated.map(({ turn }) => [turn.turnId, turn]));
   const file = openMarks(readingFile);
   const marked = new Set<readonly Marked[]>();
   let bytes = 0;
