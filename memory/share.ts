@@ -8,14 +8,7 @@ import { getTeammate, getTitle, isWaitingDraft, type MemoryNode } from './model/
 import type { MemoryParts } from './parts.ts';
 import type { Bus } from './share/bus.ts';
 import { checkHeld, checkMachines, getCards, getMachines, type JoinRequest } from './share/join.ts';
-import {
-  createLooked,
-  type Membership,
-  newState,
-  type ShareOptions,
-  type ShareState,
-  type StateFile,
-} from './share/parts.ts';
+import { createLooked, newState, type ShareOptions, type ShareState, type StateFile } from './share/parts.ts';
 import { openShare, type Share } from './share/service.ts';
 import { createSharedPages } from './share-pages.ts';
 import { createSharedTurns } from './share-turns.ts';
@@ -101,10 +94,8 @@ function createOpener(parts: Parts, signal: AbortSignal) {
       const read = (rows: number): void => {
         reading = { rows: (reading?.rows ?? 0) + rows };
       };
-      const { rest } = priority;
-      const steps = { bus, memory, rules, trusted, passphrase, looked, rest, onRead: read };
-      const { removed } = options;
-      const others = { stateFile, removed, redactor: parts.redactor, now: clock.now, signal };
+      const steps = { bus, memory, rules, trusted, passphrase, looked, rest: priority.rest, onRead: read };
+      const others = { stateFile, removed: options.removed, redactor: parts.redactor, now: clock.now, signal };
       return use(await openShare({ ...steps, ...others }, state));
     });
   }
@@ -322,9 +313,8 @@ export function createSharing(parts: Parts) {
         const cards = await withBus(request.url, (bus) => getCards(bus, before?.machine ?? ''));
         const settings = { ...options.settings(), ...(await checkMachines(request, cards, isFirst, passphrase)) };
         const { url, scope, name } = settings;
-        const member: Membership = { url, scope, name };
         const isSame = before !== null && before.url === url && before.scope === scope && before.name === name;
-        if (!isSame) await stateFile.save(newState(member, passphrase !== null));
+        if (!isSame) await stateFile.save(newState({ url, scope, name }, passphrase !== null));
         await withShare(async (share) => {
           await pullAll(share);
           await pushAll(share);

@@ -77,15 +77,7 @@ export async function openLanceBus({ uri, env }: { uri: string; env: NodeJS.Proc
     }
   }
 
-  const registered = (): Promise<string[]> =>
-    withTable(
-      REGISTRY,
-      async (table) => {
-        const rows = (await table.query().select(['machine']).toArray()) as { machine: string }[];
-        return [...new Set(rows.map(({ machine }) => machine))].filter((machine) => MACHINE_ID.test(machine));
-      },
-      [],
-    );
+  const registered = (): Promise<string[]> => withTable(REGISTRY, getMachines, []);
 
   async function machines(): Promise<string[]> {
     const stamp = await withTable(REGISTRY, getStamp, null);
@@ -132,6 +124,11 @@ export async function openLanceBus({ uri, env }: { uri: string; env: NodeJS.Proc
       }),
     close: () => connection.close(),
   };
+}
+
+async function getMachines(table: Table): Promise<string[]> {
+  const rows = (await table.query().select(['machine']).toArray()) as { machine: string }[];
+  return [...new Set(rows.map(({ machine }) => machine))].filter((machine) => MACHINE_ID.test(machine));
 }
 
 async function getStamp(table: Table): Promise<string> {
