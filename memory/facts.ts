@@ -242,10 +242,8 @@ function isReadFrom({ facts, closed }: FactStore, { concept, value, polarity }: 
 }
 
 function newestState(scopes: FactRegistry, project: string): Scope['state'] | undefined {
-  return scopes
-    .near(project)
-    .toSorted((one, other) => compareText(one.project, other.project))
-    .at(-1)?.state;
+  const near = scopes.near(project).toSorted((one, other) => compareText(one.project, other.project));
+  return near.at(-1)?.state;
 }
 
 function endOldSessions({ turnRegistry, clock }: State, store: FactStore, ownId: string): readonly Fact[] {

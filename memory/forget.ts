@@ -51,15 +51,12 @@ type What = Pick<ForgetRequest, 'source' | 'sessionId' | 'sinceMs'>;
 export function createForgetting(parts: Parts) {
   const { turnRegistry, catalogue, compactor, journal, toolRounds, turnReader, modelUpgrades } = parts;
 
-  async function getTurns({ source, sessionId, sinceMs }: What): Promise<TurnText[]> {
+  async function getTurns({ source, sessionId, sinceMs = Number.NEGATIVE_INFINITY }: What): Promise<TurnText[]> {
     const ids = sessionId === undefined ? (await journal.sessions()).map((each) => each.sessionId) : [sessionId];
+    const isMeant = (turn: TurnText): boolean =>
+      turn.atMs >= sinceMs && (source === undefined || isTurnFrom(turn, source));
     const turnTexts: TurnText[] = [];
-    for (const id of ids) {
-      for (const turn of await turnReader.ofSession(id)) {
-        if (sinceMs !== undefined && turn.atMs < sinceMs) continue;
-        if (source === undefined || isTurnFrom(turn, source)) turnTexts.push(turn);
-      }
-    }
+    for (const id of ids) turnTexts.push(...(await turnReader.ofSession(id)).filter(isMeant));
     return turnTexts;
   }
 
@@ -276,9 +273,7 @@ async function removeNodes(
     ...nodes.map(({ session_id }) => session_id),
   ]);
   // Turns that stay although some of their rounds are removed.
-  const wholes = turnIds
-    .flatMap((turnId) => turnRegistry.getWholes(turnId))
-    .filter(({ turnId }) => !turnIds.includes(turnId));
+  const wholes = turnIds.flatMap(turnRegistry.getWholes).filter(({ turnId }) => !turnIds.includes(turnId));
   const texts = await getTexts(turnIds, parts);
   await parts.forget([...turnIds, ...texts.flatMap(({ sessionId, turn }) => turnContentHashes(sessionId, turn))]);
   const pointers = nodes.flatMap((node) => catalogue.pointersTo(node.node_id));
@@ -366,9 +361,8 @@ async function cleanBrief(
 ): Promise<void> {
   const brief = await nodeFiles.readBrief(sessionId);
   if (brief === null) return;
-  const rests = ({ sources }: Claim): boolean => isOver || sources.some((turnId) => gone.has(turnId));
-  const active = brief.active.filter((claim) => !rests(claim));
-  const hints = brief.hints.filter((claim) => !rests(claim));
+  const stays = ({ sources }: Claim): boolean => !isOver && !sources.some((turnId) => gone.has(turnId));
+  const [active, hints] = [brief.active.filter(stays), brief.hints.filter(stays)];
   if (active.length + hints.length < brief.active.length + brief.hints.length) {
     await nodeFiles.writeBrief({ ...brief, active, hints });
   }

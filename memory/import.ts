@@ -79,9 +79,8 @@ async function saveChunks(
 ): Promise<readonly MemoryNode[]> {
   const shown = [];
   for (const { turn } of chunks) {
-    const stored = { ...turn, seq: 0, project, redacted };
-    const { seq: _, ...unstored } = stored;
-    const record = kept.has(turn.turnId) ? stored : await journal.append(unstored);
+    const own = { ...turn, project, redacted };
+    const record = kept.has(turn.turnId) ? { ...own, seq: 0 } : await journal.append(own);
     const read = readTurn(record);
     turnRegistry.record(record, read);
     turnReader.keep(read);

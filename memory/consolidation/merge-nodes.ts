@@ -290,10 +290,8 @@ export function chooseJoins(nodes: Nodes, pairs: readonly NodePair[], rule: Cons
     shares.set(from, own.set(parent, (own.get(parent) ?? 0) + 1 / members.length));
   }
   const joins = new Map<string, Group & { readonly parent: string }>();
-  for (const id of [...shares.keys()].sort()) {
-    const [best] = [...(shares.get(id) as Map<string, number>)].toSorted(
-      ([a, one], [b, other]) => other - one || (a < b ? -1 : 1),
-    );
+  for (const [id, own] of [...shares].sort(([a], [b]) => compareText(a, b))) {
+    const [best] = [...own].toSorted(([a, one], [b, other]) => other - one || compareText(a, b));
     const [parent, share] = best as [string, number];
     const { members, density } = joins.get(parent) ?? { members: membersOf.get(parent) ?? [], density: 1 };
     if (members.length >= rule.cluster.maxSize) continue;

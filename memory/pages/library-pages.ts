@@ -82,11 +82,10 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
       const now = await shelf();
       // A page of the inbox names what there was on its day.
       const texts = new Map([...now.texts].filter(([name]) => !name.startsWith('inbox/')));
-      const problems = now.problems.map(({ file, message }) => {
-        return { file: file.replace(`${pageFiles.dir}/`, ''), message };
-      });
+      const getName = (file: string): string => file.replace(`${pageFiles.dir}/`, '');
+      const problems = now.problems.map(({ file, message }) => ({ file: getName(file), message }));
       const read = ((await tasks?.lint()) ?? []).map(({ file, kind, message }): PageProblem => {
-        return { file: file.replace(`${pageFiles.dir}/`, ''), line: null, kind, message };
+        return { file: getName(file), line: null, kind, message };
       });
       return [...(await lintPages({ ...now, texts, problems, isNode })), ...read];
     },
