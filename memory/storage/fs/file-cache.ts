@@ -93,7 +93,7 @@ export async function removeTempFiles(dir: string): Promise<void> {
   await Promise.all(files.map((file) => rm(file, { force: true })));
 }
 
-/** Also after a power cut the file stays away. */
+/** Removes a file that may be missing; after a power cut it is still gone. */
 export async function removeDurably(file: string): Promise<void> {
   await rm(file, { force: true });
   await syncDir(path.dirname(file));
