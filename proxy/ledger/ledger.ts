@@ -53,7 +53,7 @@ interface CostLedgerDeps {
 const MAX_RECORDS = 2_000;
 
 export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps) {
-  const state = new LedgerState(rule);
+  const { apply, summary, ...queries } = createLedgerState(rule);
   const estimator = createPromptEstimator();
   const caches = { untouched: createPrefixCache(), sent: createPrefixCache() };
   let live: PrefixEntry[] = [];
@@ -65,7 +65,7 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
   };
 
   for (const record of await store.load()) {
-    state.apply(record);
+    apply(record);
     records += 1;
     if (record.kind !== 'request' && record.kind !== 'prefixes') continue;
     for (const entry of record.touched) caches.untouched.restore(entry);
@@ -75,7 +75,7 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
 
   function compact(): void {
     records = 0;
-    store.replace(state.summary(live)).catch(logFailure);
+    store.replace(summary(live)).catch(logFailure);
   }
 
   function logFailure(error: unknown): void {
@@ -83,7 +83,7 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
   }
 
   function add(record: LedgerRecord): void {
-    const disabled = state.apply(record);
+    const disabled = apply(record);
     store.append(record).catch(logFailure);
     records += 1;
     if (disabled !== null)
@@ -108,7 +108,7 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
       const root = view === null ? '' : findConversationRoot(view);
       const about = { requestId, atMs, conversation: id, root, model, rewritten: sent !== null, counts, cut };
       add({ kind: 'request', ...about, billed, untouched, output, touched });
-      const conversation = state.conversation(request.conversation);
+      const conversation = queries.conversation(request.conversation);
       return {
         billed,
         untouched,
@@ -129,18 +129,10 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
       add({ kind: 'own', atMs: clock.now(), ...call }),
     /** Why no memory text is added to this conversation now; null while it is. A loss leaves cuts that pay. */
     disabledBy(conversation: string): 'loss' | 'refusal' | null {
-      const off = state.conversation(conversation)?.off ?? null;
+      const off = queries.conversation(conversation)?.off ?? null;
       return off === null ? null : off.because === REFUSED ? 'refusal' : 'loss';
     },
-    /** Also true for a fork of a rewritten conversation. */
-    wasRewritten: (conversation: string, root: string): boolean => state.wasRewritten(conversation, root),
-    conversation: (id: string): Conversation | null => state.conversation(id),
-    totals: (sinceMs: number): Totals => state.since(sinceMs),
-    /** Of the sessions with requests since then; the calls of an import, which the user asked for, are not in it. */
-    recentTotals: (sinceMs: number): Totals => state.recent(sinceMs),
-    /** Totals by day (`YYYY-MM-DD`, UTC), oldest first. */
-    days: (): readonly (readonly [string, Totals])[] => state.days(),
-    disabledConversations: (): readonly Conversation[] => state.off(),
+    ...queries,
     close: (): Promise<void> => store.close(),
   };
 }
@@ -155,7 +147,6 @@ const EMPTY_BILL: Bill = { input: 0, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h
 const MAX_DAYS = 400;
 const MAX_CONVERSATIONS = 2_000;
 
-/** The sums of all records. Applying records or their summary in order gives the same state. */
 export const NEW_BALANCE: Balance = { untouchedUsd: 0, savedUsd: 0, investments: [], streak: 0 };
 const NEW_CONVERSATION = {
   ...{ lastAtMs: 0, root: '', rewritten: false, off: null },
@@ -163,133 +154,120 @@ const NEW_CONVERSATION = {
   balance: NEW_BALANCE,
 };
 
-export class LedgerState {
-  readonly #days = new LruMap<string, Totals>(MAX_DAYS);
-  readonly #conversations = new LruMap<string, Conversation>(MAX_CONVERSATIONS);
+/** The sums of all records. Applying records or their summary in order gives the same state. */
+export function createLedgerState(rule: LossRule) {
+  const days = new LruMap<string, Totals>(MAX_DAYS);
+  const conversations = new LruMap<string, Conversation>(MAX_CONVERSATIONS);
   /** Of rewritten conversations: one gets a new root with each compaction by Claude Code. */
-  readonly #roots = new LruMap<string, true>(2 * MAX_CONVERSATIONS);
-  readonly #rule: LossRule;
+  const roots = new LruMap<string, true>(2 * MAX_CONVERSATIONS);
 
-  constructor(rule: LossRule) {
-    this.#rule = rule;
+  const find = (id: string): Conversation | null => conversations.peek(id) ?? null;
+  const sum = (totals: readonly Totals[]): Totals => totals.reduce(addTotals, EMPTY_TOTALS);
+
+  function keep(conversation: Conversation): void {
+    conversations.set(conversation.id, conversation);
+    if (conversation.rewritten && conversation.root !== '') roots.set(conversation.root, true);
   }
 
-  /** @returns the conversation for which this record turned trimming off */
-  apply(record: LedgerRecord): Conversation | null {
-    switch (record.kind) {
-      case 'request':
-        return this.#request(record);
-      case 'refused':
-        this.#add(record.atMs, record.conversation, { refused: 1 });
-        return record.isLast ? this.#turnOff(record, REFUSED) : null;
-      case 'own': {
-        const { calls: ownCalls, tokens: ownTokens, usd: ownUsd } = record;
-        this.#add(record.atMs, record.conversation, { ownCalls, ownTokens, ownUsd });
-        return null;
-      }
-      case 'day':
-        this.#days.set(record.day, record.totals);
-        return null;
-      case 'conversation':
-        this.#keep(record.conversation);
-        return null;
-      case 'prefixes':
-        return null;
-    }
+  function add(atMs: number, id: string, amount: Partial<Totals>): void {
+    const day = formatDay(atMs);
+    days.set(day, addTotals(days.get(day) ?? EMPTY_TOTALS, amount));
+    if (id === '') return;
+    const balance = find(id) ?? { id, ...NEW_CONVERSATION };
+    keep({ ...balance, lastAtMs: Math.max(balance.lastAtMs, atMs), totals: addTotals(balance.totals, amount) });
   }
 
-  conversation(id: string): Conversation | null {
-    return this.#conversations.peek(id) ?? null;
-  }
-
-  /** Whether a rewritten request was sent in this conversation or in the one it was forked from. */
-  wasRewritten(id: string, root: string): boolean {
-    return this.conversation(id)?.rewritten === true || (root !== '' && this.#roots.has(root));
-  }
-
-  /** Conversations with trimming off, newest first. */
-  off(): readonly Conversation[] {
-    return [...this.#conversations.values()].filter((one) => one.off !== null).reverse();
-  }
-
-  /** Sums of the days since `sinceMs`. */
-  since(sinceMs: number): Totals {
-    const first = formatDay(sinceMs);
-    const days = [...this.#days].filter(([day]) => day >= first);
-    return days.reduce((sum, [, totals]) => addTotals(sum, totals), EMPTY_TOTALS);
-  }
-
-  recent(sinceMs: number): Totals {
-    const own = [...this.#conversations.values()].filter((one) => one.lastAtMs >= sinceMs && one.totals.requests > 0);
-    return own.reduce((sum, { totals }) => addTotals(sum, totals), EMPTY_TOTALS);
-  }
-
-  days(): readonly (readonly [string, Totals])[] {
-    return [...this.#days].sort(([one], [other]) => (one < other ? -1 : 1));
-  }
-
-  /** Records that replace all others; `live` are the unexpired prefixes. */
-  summary(live: readonly PrefixEntry[]): LedgerRecord[] {
-    return [
-      ...[...this.#days].map(([day, totals]) => ({ kind: 'day', day, totals }) as const),
-      ...[...this.#conversations.values()].map((conversation) => ({ kind: 'conversation', conversation }) as const),
-      { kind: 'prefixes', touched: live },
-    ];
-  }
-
-  #request(record: RequestRecord): Conversation | null {
-    const { model, billed, untouched, output } = record;
-    const untouchedUsd = costUsd(model, untouched, 0);
-    const savedUsd = untouchedUsd - costUsd(model, billed, 0);
-    this.#add(record.atMs, record.conversation, {
-      requests: 1,
-      original: sumBill(untouched),
-      sent: sumBill(billed),
-      cacheRead: billed.cacheRead,
-      cacheWrite5m: billed.cacheWrite5m,
-      cacheWrite1h: billed.cacheWrite1h,
-      output,
-      untouchedEquivalents: inputEquivalents(model, untouched),
-      sentEquivalents: inputEquivalents(model, billed),
-      untouchedUsd: costUsd(model, untouched, output),
-      sentUsd: costUsd(model, billed, output),
-    });
-    const previous = this.conversation(record.conversation);
-    if (previous === null || !record.counts) return null;
-    const fewer = sumBill(untouched) - sumBill(billed);
-    const returnUsd = record.cut ? costUsd(model, { ...EMPTY_BILL, cacheRead: fewer }, 0) : null;
-    const tokenUsd = costUsd(model, { ...EMPTY_BILL, input: 1 }, 0);
-    const balance = updateBalance(previous.balance, { untouchedUsd, savedUsd, tokenUsd, returnUsd }, this.#rule);
-    const rewritten = previous.rewritten || record.rewritten;
-    // A loss pauses trimming until the plan has saved it, or the conversation has grown beyond it.
-    const off = balance.streak === 0 && previous.off?.because !== REFUSED ? null : previous.off;
-    this.#keep({ ...previous, root: record.root || previous.root, rewritten, balance, off });
-    if (balance.streak < LOSS_LIMIT) return null;
-    const loss = `$${(-balance.savedUsd).toFixed(4)} (${((100 * -balance.savedUsd) / balance.untouchedUsd).toFixed(1)} %)`;
-    return this.#turnOff(record, `${LOSS_LIMIT} requests in a row ended with a net loss: ${loss} more than untouched`);
-  }
-
-  #turnOff({ atMs, conversation }: { atMs: number; conversation: string }, because: string): Conversation | null {
-    const balance = this.#conversations.get(conversation);
+  function turnOff({ atMs, conversation }: { atMs: number; conversation: string }, because: string) {
+    const balance = conversations.get(conversation);
     if (balance === undefined || balance.off !== null) return null;
     const next = { ...balance, off: { atMs, because } };
-    this.#keep(next);
+    keep(next);
     return next;
   }
 
-  #add(atMs: number, id: string, amount: Partial<Totals>): void {
-    const day = formatDay(atMs);
-    this.#days.set(day, addTotals(this.#days.get(day) ?? EMPTY_TOTALS, amount));
-    if (id === '') return;
-    const balance = this.conversation(id) ?? { id, ...NEW_CONVERSATION };
-    const lastAtMs = Math.max(balance.lastAtMs, atMs);
-    this.#keep({ ...balance, lastAtMs, totals: addTotals(balance.totals, amount) });
+  function addRequest(record: RequestRecord): Conversation | null {
+    add(record.atMs, record.conversation, toTotals(record));
+    const previous = find(record.conversation);
+    if (previous === null || !record.counts) return null;
+    const balance = updateBalance(previous.balance, toBalanceChange(record), rule);
+    const rewritten = previous.rewritten || record.rewritten;
+    // A loss pauses trimming until the plan has saved it, or the conversation has grown beyond it.
+    const off = balance.streak === 0 && previous.off?.because !== REFUSED ? null : previous.off;
+    keep({ ...previous, root: record.root || previous.root, rewritten, balance, off });
+    return balance.streak < LOSS_LIMIT ? null : turnOff(record, describeLoss(balance));
   }
 
-  #keep(conversation: Conversation): void {
-    this.#conversations.set(conversation.id, conversation);
-    if (conversation.rewritten && conversation.root !== '') this.#roots.set(conversation.root, true);
-  }
+  return {
+    /** @returns the conversation for which this record turned trimming off */
+    apply(record: LedgerRecord): Conversation | null {
+      if (record.kind === 'request') return addRequest(record);
+      if (record.kind === 'refused') {
+        add(record.atMs, record.conversation, { refused: 1 });
+        return record.isLast ? turnOff(record, REFUSED) : null;
+      }
+      if (record.kind === 'own') {
+        const { calls: ownCalls, tokens: ownTokens, usd: ownUsd } = record;
+        add(record.atMs, record.conversation, { ownCalls, ownTokens, ownUsd });
+      }
+      if (record.kind === 'day') days.set(record.day, record.totals);
+      if (record.kind === 'conversation') keep(record.conversation);
+      return null;
+    },
+    /** Records that replace all others; `live` are the unexpired prefixes. */
+    summary: (live: readonly PrefixEntry[]): LedgerRecord[] => [
+      ...[...days].map(([day, totals]) => ({ kind: 'day', day, totals }) as const),
+      ...[...conversations.values()].map((conversation) => ({ kind: 'conversation', conversation }) as const),
+      { kind: 'prefixes', touched: live },
+    ],
+    conversation: find,
+    /** Whether a rewritten request was sent in this conversation or in the one it was forked from. */
+    wasRewritten: (id: string, root: string): boolean =>
+      find(id)?.rewritten === true || (root !== '' && roots.has(root)),
+    /** Of the days since then. */
+    totals: (sinceMs: number): Totals =>
+      sum([...days].flatMap(([day, totals]) => (day >= formatDay(sinceMs) ? [totals] : []))),
+    /** Of the sessions with requests since then; the calls of an import, which the user asked for, are not in it. */
+    recentTotals(sinceMs: number): Totals {
+      const all = [...conversations.values()].filter(({ lastAtMs }) => lastAtMs >= sinceMs);
+      return sum(all.flatMap(({ totals }) => (totals.requests > 0 ? [totals] : [])));
+    },
+    /** Totals by day (`YYYY-MM-DD`, UTC), oldest first. */
+    days: (): readonly (readonly [string, Totals])[] => [...days].sort(([one], [other]) => (one < other ? -1 : 1)),
+    /** Newest first. */
+    disabledConversations: (): readonly Conversation[] =>
+      [...conversations.values()].filter(({ off }) => off !== null).reverse(),
+  };
+}
+
+function toTotals({ model, billed, untouched, output }: RequestRecord): Partial<Totals> {
+  const { input: _, ...cached } = billed;
+  return {
+    ...cached,
+    requests: 1,
+    original: sumBill(untouched),
+    sent: sumBill(billed),
+    output,
+    untouchedEquivalents: inputEquivalents(model, untouched),
+    sentEquivalents: inputEquivalents(model, billed),
+    untouchedUsd: costUsd(model, untouched, output),
+    sentUsd: costUsd(model, billed, output),
+  };
+}
+
+function toBalanceChange({ model, billed, untouched, cut }: RequestRecord): BalanceChange {
+  const untouchedUsd = costUsd(model, untouched, 0);
+  const fewer = sumBill(untouched) - sumBill(billed);
+  return {
+    untouchedUsd,
+    savedUsd: untouchedUsd - costUsd(model, billed, 0),
+    tokenUsd: costUsd(model, { ...EMPTY_BILL, input: 1 }, 0),
+    returnUsd: cut ? costUsd(model, { ...EMPTY_BILL, cacheRead: fewer }, 0) : null,
+  };
+}
+
+function describeLoss({ savedUsd, untouchedUsd }: Balance): string {
+  const loss = `$${(-savedUsd).toFixed(4)} (${((100 * -savedUsd) / untouchedUsd).toFixed(1)} %)`;
+  return `${LOSS_LIMIT} requests in a row ended with a net loss: ${loss} more than untouched`;
 }
 
 /** `YYYY-MM-DD`, UTC. */

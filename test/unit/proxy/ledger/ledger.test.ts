@@ -5,7 +5,7 @@ import { cutRule } from '../../../../engine/cut-config.ts';
 import { sumBill } from '../../../../proxy/ledger/cost.ts';
 import {
   type BalanceChange,
-  LedgerState,
+  createLedgerState,
   LOSS_LIMIT,
   NEW_BALANCE,
   updateBalance,
@@ -139,7 +139,7 @@ describe('the ledger', { timeout: 30_000 }, () => {
   });
 
   it('pauses trimming until the loss is made good, and for good after a refusal', () => {
-    const state = new LedgerState({ tolerance: 0.05, credit: 0, longestHorizon: 60 });
+    const state = createLedgerState({ tolerance: 0.05, credit: 0, longestHorizon: 60 });
     let at = 0;
     const play = (untouched: number, billed: number): void => {
       at += 1;
@@ -151,12 +151,12 @@ describe('the ledger', { timeout: 30_000 }, () => {
     for (let request = 0; request < 3; request += 1) play(1_000, 1_500);
     expect(state.conversation('c')?.off?.because).toMatch(/net loss/);
     play(1_000, 900);
-    expect(state.off()).toHaveLength(1);
+    expect(state.disabledConversations()).toHaveLength(1);
     for (let request = 0; request < 10; request += 1) play(1_000, 800);
-    expect(state.off()).toEqual([]);
+    expect(state.disabledConversations()).toEqual([]);
     state.apply({ kind: 'refused', atMs: at, conversation: 'c', isLast: true });
     for (let request = 0; request < 10; request += 1) play(1_000, 100);
-    expect(state.off()).toHaveLength(1);
+    expect(state.disabledConversations()).toHaveLength(1);
   });
 
   it('lets a conversation that pays go on', async () => {
@@ -171,7 +171,7 @@ describe('the ledger', { timeout: 30_000 }, () => {
 const LOSSES_AT_LEAST = 3;
 
 it('a conversation that its client compacts for ever is known by its newest beginnings', () => {
-  const book = new LedgerState({ tolerance: 0.05, credit: 10_000, longestHorizon: 60 });
+  const book = createLedgerState({ tolerance: 0.05, credit: 10_000, longestHorizon: 60 });
   const about = { lastAtMs: 0, rewritten: true, off: null, totals: EMPTY_TOTALS, balance: NEW_BALANCE };
   for (let at = 0; at <= 4_000; at += 1) {
     book.apply({ kind: 'conversation', conversation: { id: 'c', root: `root ${at}`, ...about } });
