@@ -10,7 +10,7 @@ import type { SessionTitles } from '../transcript/session-titles.ts';
 import { compactInput, promptInput, sessionInput, startInput, subagentInput } from './hooks.ts';
 import { claudeImportInput } from './import-claude.ts';
 import { fileImportInput, importFile } from './import-file.ts';
-import { absolutePath as file, id, ids, none, projectPath as path, text } from './schema.ts';
+import { absolutePath as file, id, ids, projectPath as path, text } from './schema.ts';
 import { type EngineServices, type EngineStatus, operation } from './service.ts';
 import { shareOperations } from './share.ts';
 import {
@@ -47,12 +47,12 @@ const saidBy = z.enum(['user', 'tool']);
 
 /** Every operation of the API: the body of `POST /v1/<name>`, and what answers it. */
 export const operations = {
-  status: operation(none, (services) => engineStatus(services)),
-  flush: operation(z.strictObject({ timeoutMs: z.int().positive().max(3_600_000) }), ({ memory }, { timeoutMs }) =>
+  status: operation({}, engineStatus),
+  flush: operation({ timeoutMs: z.int().positive().max(3_600_000) }, ({ memory }, { timeoutMs }) =>
     memory.maintenance.flush(timeoutMs),
   ),
   statusline: operation(
-    z.strictObject({ sessionId: id.optional(), projectDir: path.optional() }),
+    { sessionId: id.optional(), projectDir: path.optional() },
     async (services, { sessionId = '', projectDir }): Promise<StatuslineView> => {
       const { memory, tasks, policy, ledger, opened } = services;
       const { library } = memory;
@@ -66,22 +66,19 @@ export const operations = {
       };
     },
   ),
-  explain: operation(
-    z.strictObject({ request: id, sessionId: id.optional() }),
-    async (services, { request, sessionId = '' }) => {
-      const own = services.receipts.list().filter((each) => each.session_id.startsWith(sessionId));
-      const sessions = [...new Set(own.map((each) => each.session_id))];
-      const none = `no request of session ${sessionId} is kept; see comet-cc explain --list`;
-      if (sessionId !== '')
-        getOnly(sessions, none, `${sessions.length} sessions begin with "${sessionId}"; give more of the id`);
-      const [receipt] = await nameReceipts(services, [receiptNamed(own, request)]);
-      return receipt as NamedReceipt;
-    },
-  ),
-  'receipts/list': operation(none, (services) => nameReceipts(services, services.receipts.list())),
+  explain: operation({ request: id, sessionId: id.optional() }, async (services, { request, sessionId = '' }) => {
+    const own = services.receipts.list().filter((each) => each.session_id.startsWith(sessionId));
+    const sessions = [...new Set(own.map((each) => each.session_id))];
+    const none = `no request of session ${sessionId} is kept; see comet-cc explain --list`;
+    if (sessionId !== '')
+      getOnly(sessions, none, `${sessions.length} sessions begin with "${sessionId}"; give more of the id`);
+    const [receipt] = await nameReceipts(services, [receiptNamed(own, request)]);
+    return receipt as NamedReceipt;
+  }),
+  'receipts/list': operation({}, (services) => nameReceipts(services, services.receipts.list())),
 
   'nodes/list': operation(
-    z.strictObject({
+    {
       sessionId: id.optional(),
       projectDir: text.optional(),
       tag: text.optional(),
@@ -91,14 +88,14 @@ export const operations = {
       quarantine: z.boolean().optional(),
       limit: z.int().positive().optional(),
       within,
-    }),
+    },
     async ({ memory, access, opened }, { within, ...filter }) => {
       await opened();
       return memory.library.list(defined({ ...filter, ...access.projectFilter(within) })).map(publicNode);
     },
   ),
   'nodes/show': operation(
-    z.strictObject({ id, depth: z.literal([0, 1, 2]), within }),
+    { id, depth: z.literal([0, 1, 2]), within },
     async ({ memory: { library }, access, titles }, { id, depth, within }) => {
       await access.assertReachable([id], within, 'read');
       const node = publicNode(await library.show(id, depth));
@@ -123,140 +120,135 @@ export const operations = {
       return hits.map((hit) => ({ ...hit, node: publicNode(hit.node) }));
     },
   ),
-  'nodes/remove': operation(z.strictObject({ ids, within }), async (services, { ids, within }) => {
+  'nodes/remove': operation({ ids, within }, async (services, { ids, within }) => {
     await services.access.assertReachable(ids, within, 'remove');
     return removeNodes(services, ids);
   }),
   'nodes/forget': operation(
-    z.strictObject({
+    {
       dryRun: z.boolean(),
       source: z.strictObject({ name: id, file: file.optional() }).optional(),
       sessionId: id.optional(),
       sinceMs: z.number().optional(),
       last: z.boolean().optional(),
-    }),
+    },
     async ({ memory, receipts }, { source, ...request }) => {
       const report = await memory.library.forget(defined({ ...request, source: source && defined(source) }));
       if (!report.dry_run) await receipts.forget(report.nodes.map(({ node_id }) => node_id));
       return report;
     },
   ),
-  'nodes/section': operation(z.strictObject({ id }), ({ memory }, { id }) => memory.library.readSection(id)),
+  'nodes/section': operation({ id }, ({ memory }, { id }) => memory.library.readSection(id)),
   'nodes/edit': operation(
-    z.strictObject({
+    {
       id,
       change: z.union([
         z.strictObject({ text: section, base: section }),
         z.strictObject({ set: z.record(z.string().max(100), section) }),
       ]),
-    }),
+    },
     async ({ memory }, { id, change }) => publicNode(await memory.library.edit(id, change)),
   ),
   'nodes/pin': operation(
-    z.strictObject({ ids, pinned: z.boolean(), projectDir: text.optional() }),
+    { ids, pinned: z.boolean(), projectDir: text.optional() },
     async ({ memory }, { ids, pinned, projectDir }) =>
       (await memory.library.pin(ids, pinned, projectDir)).map(publicNode),
   ),
   'nodes/related': operation(
-    z.strictObject({ id, depth: z.int().min(1).max(4) }),
+    { id, depth: z.int().min(1).max(4) },
     async ({ memory: { library }, opened }, { id, depth }) => {
       await opened();
       return library.related(id, depth).map(publicNode);
     },
   ),
-  'nodes/why': operation(z.strictObject({ id }), ({ memory }, { id }) => memory.library.explain(id)),
+  'nodes/why': operation({ id }, ({ memory }, { id }) => memory.library.explain(id)),
   /** At most as long as the text of a node. */
-  'nodes/remember': operation(
-    z.strictObject({ text: z.string().min(1).max(2_000), projectDir: path }),
-    async ({ memory }, request) => {
-      const { node, isNew } = await memory.imports.remember(request);
-      return { node: publicNode(node), isNew };
-    },
-  ),
+  'nodes/remember': operation({ text: z.string().min(1).max(2_000), projectDir: path }, async ({ memory }, request) => {
+    const { node, isNew } = await memory.imports.remember(request);
+    return { node: publicNode(node), isNew };
+  }),
   'nodes/seal': operation(
-    z.strictObject({ digest: z.string().regex(/^[0-9a-f]{64}$/), origin: z.enum(ORIGINS) }),
+    { digest: z.string().regex(/^[0-9a-f]{64}$/), origin: z.enum(ORIGINS) },
     ({ seals }, { digest, origin }) => seals.lineFor(digest, origin),
   ),
   'project/summary': operation(
-    z.strictObject({ projectDir: path, /** Whether a session begins. */ begins: z.boolean().default(false) }),
+    { projectDir: path, /** Whether a session begins. */ begins: z.boolean().default(false) },
     async (services, { projectDir, begins }): Promise<ProjectSummary> => {
       await services.opened();
       return begins ? await sessionSummary(services, projectDir) : projectSummary(services, projectDir);
     },
   ),
   'items/list': operation(
-    z.strictObject({ projectDir: text.optional(), sessionId: id.optional(), sinceMs: z.number().optional() }),
+    { projectDir: text.optional(), sessionId: id.optional(), sinceMs: z.number().optional() },
     async ({ memory: { library }, opened }, filter) => {
       await opened();
       return library.listItems(defined(filter));
     },
   ),
-  'items/close': operation(
-    z.strictObject({ ids, as: z.enum(['done', 'dropped']) }),
-    ({ memory: { library } }, { ids, as }) => library.closeItems(ids, as),
+  'items/close': operation({ ids, as: z.enum(['done', 'dropped']) }, ({ memory: { library } }, { ids, as }) =>
+    library.closeItems(ids, as),
   ),
   /** Stored as a note. `typed`: by the user in a terminal, so that it is the user's word; else its origin is unknown. */
   'items/add': operation(
-    z.strictObject({
+    {
       kind: z.enum(['todo', 'decision']),
       text: z.string().min(1).max(500),
       projectDir: path,
       typed: z.boolean().default(false),
-    }),
+    },
     async ({ memory: { library, imports } }, { kind, typed, ...request }) => {
       const { node } = await imports.remember(request);
       return library.stateNote(node.node_id, kind, typed);
     },
   ),
-  'topics/list': operation(z.strictObject({ within }), ({ memory: { library }, access }, { within }) =>
+  'topics/list': operation({ within }, ({ memory: { library }, access }, { within }) =>
     library.listTopics(access.projectFilter(within)),
   ),
   /** Sections that fit, best first, without those that rest on memories of `told` alone. */
   'topics/search': operation(
-    z.strictObject({
+    {
       query: z.string().max(20_000),
       top: z.int().positive().max(100),
       told: z.array(id).max(1_000).optional(),
       projectDir: text.optional(),
       within,
-    }),
+    },
     async ({ memory: { library }, access }, { within, query, ...options }) => {
       const hits = await library.searchTopics(query, defined({ ...options, ...access.projectFilter(within) }));
       return hits.filter(({ fits }) => fits);
     },
   ),
-  'topics/read': operation(
-    z.strictObject({ name: text, within }),
-    ({ memory: { library }, access }, { name, within }) => library.readTopic(name, access.projectFilter(within)),
+  'topics/read': operation({ name: text, within }, ({ memory: { library }, access }, { name, within }) =>
+    library.readTopic(name, access.projectFilter(within)),
   ),
   /** The user's, and those of a project where it is named. */
   'facts/list': operation(
-    z.strictObject({ projectDir: text.optional(), within }),
+    { projectDir: text.optional(), within },
     async ({ memory: { library }, access, removals }, { within, ...filter }) => {
       const { facts, problems } = await library.listFacts(defined({ ...filter, ...access.projectFilter(within) }));
       return { facts: facts.filter(({ id }) => !removals.hidden().has(id)), problems };
     },
   ),
-  'facts/concepts': operation(none, async ({ memory: { library } }) => ({ concepts: await library.listConcepts() })),
-  'facts/why': operation(z.strictObject({ id, within }), ({ memory: { library }, access }, { id, within }) =>
+  'facts/concepts': operation({}, async ({ memory: { library } }) => ({ concepts: await library.listConcepts() })),
+  'facts/why': operation({ id, within }, ({ memory: { library }, access }, { id, within }) =>
     library.explainFact(id, access.projectFilter(within)),
   ),
   /** By id, or all of a concept. */
   'facts/forget': operation(
-    z.strictObject({ names: ids, projectDir: text.optional(), within }),
+    { names: ids, projectDir: text.optional(), within },
     ({ memory: { library }, access }, { names, within, ...filter }) =>
       library.forgetFacts(names, defined({ ...filter, ...access.projectFilter(within) })),
   ),
   'tasks/list': operation(
-    z.strictObject({ projectDir: text.optional(), all: z.boolean().optional(), within }),
+    { projectDir: text.optional(), all: z.boolean().optional(), within },
     ({ tasks, access }, { within, ...filter }) => tasks.list({ ...filter, ...access.projectFilter(within) }),
   ),
-  'tasks/show': operation(z.strictObject({ id, within }), ({ tasks, access }, { id, within }) =>
+  'tasks/show': operation({ id, within }, ({ tasks, access }, { id, within }) =>
     tasks.show(id, access.projectFilter(within).projectDir),
   ),
   /** `from`: an open item that the task is made of. */
   'tasks/add': operation(
-    z.strictObject({
+    {
       ...taskFields,
       title,
       what: section.optional(),
@@ -264,7 +256,7 @@ export const operations = {
       projectDir: path.optional(),
       by: saidBy,
       within,
-    }),
+    },
     async ({ memory: { library }, tasks, access }, { from, by, within, projectDir = within, ...given }) => {
       access.projectFilter(within);
       const item = from === undefined ? null : await library.findItem(from);
@@ -283,64 +275,56 @@ export const operations = {
     },
   ),
   'tasks/edit': operation(
-    z.strictObject({ id, fields: z.strictObject({ ...taskFields, title: title.optional() }), by: saidBy, within }),
+    { id, fields: z.strictObject({ ...taskFields, title: title.optional() }), by: saidBy, within },
     ({ tasks, access }, { id, fields, by, within }) =>
       tasks.edit(id, fields, { by, within: access.projectFilter(within).projectDir }),
   ),
   'tasks/status': operation(
-    z.strictObject({ id, status: z.enum(TASK_STATUSES), within }),
+    { id, status: z.enum(TASK_STATUSES), within },
     async ({ memory: { library }, tasks, access }, { id, status, within }) => {
       const task = await tasks.setStatus(id, status, access.projectFilter(within).projectDir);
       if (status === 'done') await library.closeSame([task.title, task.statement ?? ''], task.project);
       return task;
     },
   ),
-  'tasks/remove': operation(z.strictObject({ id }), ({ tasks }, { id }) => tasks.remove(id)),
-  'inbox/show': operation(
-    z.strictObject({ day: z.iso.date('expected a day, as 2026-11-24').optional() }),
-    ({ tasks }, { day }) => tasks.inbox(day),
+  'tasks/remove': operation({ id }, ({ tasks }, { id }) => tasks.remove(id)),
+  'inbox/show': operation({ day: z.iso.date('expected a day, as 2026-11-24').optional() }, ({ tasks }, { day }) =>
+    tasks.inbox(day),
   ),
-  'project/overview': operation(
-    z.strictObject({ projectDir: text, within }),
-    ({ memory, access }, { projectDir, within }) => {
-      access.projectFilter(within);
-      return memory.library.projectOverview(projectDir);
-    },
-  ),
+  'project/overview': operation({ projectDir: text, within }, ({ memory, access }, { projectDir, within }) => {
+    access.projectFilter(within);
+    return memory.library.projectOverview(projectDir);
+  }),
 
-  'memory/stats': operation(none, async ({ memory, costs }) => ({
+  'memory/stats': operation({}, async ({ memory, costs }) => ({
     ...(await memory.maintenance.stats()),
     savings: costs().savings,
   })),
-  'memory/export': operation(z.strictObject({ format: z.enum(['md', 'jsonl']) }), ({ memory }, { format }) =>
+  'memory/export': operation({ format: z.enum(['md', 'jsonl']) }, ({ memory }, { format }) =>
     memory.library.exportAll(format),
   ),
   'memory/import': operation(fileImportInput, ({ memory }, input) => importFile(memory.imports, input)),
   'memory/import-claude': operation(claudeImportInput, ({ claudeImport }, input) => claudeImport.run(defined(input))),
-  'memory/dream': operation(
-    z.strictObject({ dryRun: z.boolean(), projectDir: path.optional() }),
-    ({ memory }, request) => memory.maintenance.dream(defined(request)),
+  'memory/dream': operation({ dryRun: z.boolean(), projectDir: path.optional() }, ({ memory }, request) =>
+    memory.maintenance.dream(defined(request)),
   ),
   /** What `library link` writes: the part of the library that belongs to every project. */
-  'library/block': operation(none, async ({ memory: { library } }) => ({ text: await library.linkedBlock() })),
+  'library/block': operation({}, async ({ memory: { library } }) => ({ text: await library.linkedBlock() })),
   /** `INDEX.md` as it is; '' before there is one. */
-  'library/index': operation(none, async ({ memory: { library } }) => ({ text: await library.readIndex() })),
-  'library/lint': operation(none, ({ memory: { maintenance } }) => maintenance.lintPages()),
-  'memory/reindex': operation(none, ({ memory }) => memory.maintenance.reindex()),
-  'snapshots/list': operation(none, ({ memory }) => memory.maintenance.listSnapshots()),
-  'snapshots/rollback': operation(z.strictObject({ id }), ({ memory }, { id }) => memory.maintenance.rollback(id)),
+  'library/index': operation({}, async ({ memory: { library } }) => ({ text: await library.readIndex() })),
+  'library/lint': operation({}, ({ memory: { maintenance } }) => maintenance.lintPages()),
+  'memory/reindex': operation({}, ({ memory }) => memory.maintenance.reindex()),
+  'snapshots/list': operation({}, ({ memory }) => memory.maintenance.listSnapshots()),
+  'snapshots/rollback': operation({ id }, ({ memory }, { id }) => memory.maintenance.rollback(id)),
 
   /** Programs, which name the project that they may read, get the titles that memory itself has. */
-  'sessions/list': operation(
-    z.strictObject({ within }),
-    async ({ memory: { library }, access, titles, removals }, { within }) => {
-      const hidden = removals.hidden();
-      const sessions = (await library.listSessions(access.projectFilter(within))).map((session) => {
-        return { ...session, node_ids: session.node_ids.filter((node) => !hidden.has(node)) };
-      });
-      return within === undefined ? titled(sessions, titles) : sessions;
-    },
-  ),
+  'sessions/list': operation({ within }, async ({ memory: { library }, access, titles, removals }, { within }) => {
+    const hidden = removals.hidden();
+    const sessions = (await library.listSessions(access.projectFilter(within))).map((session) => {
+      return { ...session, node_ids: session.node_ids.filter((node) => !hidden.has(node)) };
+    });
+    return within === undefined ? titled(sessions, titles) : sessions;
+  }),
   'sessions/show': operation(sessionInput, async ({ memory: { library }, titles }, { sessionId }) => {
     const [shown] = await titled([await library.showSession(sessionId)], titles);
     return shown as SessionDetail;
@@ -352,10 +336,7 @@ export const operations = {
   ),
 
   /** Summarizes what the sessions of one `comet-cc run` left, and tells of the newest. */
-  'sessions/finish': operation(
-    z.strictObject({ projectDir: path, sinceMs: z.number(), sessionId: id.optional() }),
-    (services, input) => finishSessions(services, input),
-  ),
+  'sessions/finish': operation({ projectDir: path, sinceMs: z.number(), sessionId: id.optional() }, finishSessions),
 
   'hooks/session-start': operation(startInput, async (services, { tells, passes, ...input }) => {
     services.sharing.wake();

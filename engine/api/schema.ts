@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { isDirectoryName } from '../../common/paths.ts';
 
 // Fields that operations share.
-export const none = z.strictObject({});
 export const text = z.string().max(4_096);
 export const id = z.string().min(1).max(200);
 export const ids = z.array(id).min(1).max(1_000);

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Activity, Budget, Memory, MemoryStatus, ShareReport, Sharing, Tasks } from '../../memory/index.ts';
 import type { ProxyStats, RecallCounts } from '../../proxy/index.ts';
 import type { CostLedger, Receipts } from '../../proxy/ledger/index.ts';
@@ -69,8 +69,11 @@ export interface OperationOf<I extends z.ZodType, O> {
   readonly run: (services: EngineServices, input: z.infer<I>) => O | Promise<O>;
 }
 
-export function operation<I extends z.ZodType, O>(input: I, run: OperationOf<I, O>['run']): OperationOf<I, O> {
-  return { input, run };
+type InputOf<I> = I extends z.ZodType ? I : I extends z.ZodRawShape ? z.ZodObject<I, z.core.$strict> : never;
+
+/** @param input  the schema of the body, or its fields where it has no others */
+export function operation<I extends z.ZodType | z.ZodRawShape, O>(input: I, run: OperationOf<InputOf<I>, O>['run']) {
+  return { input: input instanceof z.ZodType ? input : z.strictObject(input), run } as OperationOf<InputOf<I>, O>;
 }
 
 /** Field names are those of `status --json`. */

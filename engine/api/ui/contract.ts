@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, ids, none, text } from '../schema.ts';
+import { id, ids, text } from '../schema.ts';
 import { type EngineServices, operation } from '../service.ts';
 import { nameReceipts, receiptNamed } from '../summary.ts';
 import { sessionView } from './conversation.ts';
@@ -15,26 +15,26 @@ const projectDir = text.optional();
 /** What the dashboard needs beside the operations of commands. */
 export const uiOperations = {
   /** For a browser that signs in. */
-  'ui/open': operation(none, ({ ui }) => ui.open()),
+  'ui/open': operation({}, ({ ui }) => ui.open()),
   /** For links into the page; null where nothing listens. */
-  'ui/address': operation(none, ({ ui }) => ({ url: ui.address() })),
-  'ui/overview': operation(none, (services) => overviewView(services, Date.now())),
-  'ui/savings': operation(none, (services) => savingsView(services)),
+  'ui/address': operation({}, ({ ui }) => ({ url: ui.address() })),
+  'ui/overview': operation({}, (services) => overviewView(services, Date.now())),
+  'ui/savings': operation({}, savingsView),
   'ui/session': operation(
-    z.strictObject({
+    {
       sessionId: id,
       from: z.int().nonnegative().default(0),
       limit: z.int().positive().max(20_000).default(20_000),
-    }),
-    (services, input) => sessionView(services, input),
+    },
+    sessionView,
   ),
-  'ui/request': operation(z.strictObject({ requestId: id }), async (services, { requestId }) => {
+  'ui/request': operation({ requestId: id }, async (services, { requestId }) => {
     const [receipt] = await nameReceipts(services, [receiptNamed(services.receipts.list(), requestId)]);
     return requestView(services, receipt as NonNullable<typeof receipt>);
   }),
   /** Of a memory by its id, of a topic page by its name. */
   'ui/history': operation(
-    z.strictObject({ kind: z.enum(['memory', 'topic']), name: text.min(1) }),
+    { kind: z.enum(['memory', 'topic']), name: text.min(1) },
     ({ memory: { library } }, { kind, name }) =>
       kind === 'memory' ? library.memoryHistory(name) : library.topicHistory(name),
   ),
@@ -42,33 +42,28 @@ export const uiOperations = {
     await services.opened();
     return searchView(services, search);
   }),
-  'ui/graph': operation(none, async ({ memory: { library }, removals, opened }) => {
+  'ui/graph': operation({}, async ({ memory: { library }, removals, opened }) => {
     await opened();
     return library.graph(removals.hidden());
   }),
-  'ui/health': operation(none, (services) => healthView(services)),
-  'ui/pause': operation(z.strictObject({ mode: z.enum(['private', 'off']), projectDir }), ({ pausing }, input) =>
+  'ui/health': operation({}, healthView),
+  'ui/pause': operation({ mode: z.enum(['private', 'off']), projectDir }, ({ pausing }, input) =>
     pausing.pause(input.mode, input.projectDir ?? null),
   ),
-  'ui/resume': operation(z.strictObject({ projectDir }), ({ pausing }, input) =>
-    pausing.resume(input.projectDir ?? null),
+  'ui/resume': operation({ projectDir }, ({ pausing }, input) => pausing.resume(input.projectDir ?? null)),
+  'ui/edit': operation({ id, set: z.record(z.string().max(100), z.string().max(400_000)) }, (services, input) =>
+    editNode(services, input.id, input.set),
   ),
-  'ui/edit': operation(
-    z.strictObject({ id, set: z.record(z.string().max(100), z.string().max(400_000)) }),
-    (services, input) => editNode(services, input.id, input.set),
-  ),
-  'ui/pin': operation(z.strictObject({ ids, pinned: z.boolean() }), (services, input) =>
-    pinNodes(services, input.ids, input.pinned),
-  ),
-  'ui/quarantine': operation(z.strictObject({ ids, quarantined: z.boolean() }), (services, input) =>
+  'ui/pin': operation({ ids, pinned: z.boolean() }, (services, input) => pinNodes(services, input.ids, input.pinned)),
+  'ui/quarantine': operation({ ids, quarantined: z.boolean() }, (services, input) =>
     quarantineNodes(services, input.ids, input.quarantined),
   ),
   /** Memories and facts. `final`: at once, without a way back. */
-  'ui/forget': operation(z.strictObject({ ids, final: z.boolean().optional() }), async (services, input) =>
+  'ui/forget': operation({ ids, final: z.boolean().optional() }, async (services, input) =>
     input.final ? { ids: await removeAll(services, input.ids), undo: null } : await forget(services, input.ids),
   ),
   /** What a change of the page gave. */
-  'ui/undo': operation(z.strictObject({ undo: id }), (services, input) => undoChange(services, input.undo)),
+  'ui/undo': operation({ undo: id }, (services, input) => undoChange(services, input.undo)),
 };
 
 async function healthView({ memory, policy, problems, budget, version, health, quota }: EngineServices) {
