@@ -96,8 +96,7 @@ export function decideCut(input: CutInput, rule: CutRule): CutDecision {
   const eligible = countEligibleTurns(turns, rule);
   const hasMore = beside.droppedTokens > 0;
   if (eligible <= absorbed && !hasMore) return { kind: 'keep', because: 'too_few_turns' };
-  let through = absorbed;
-  while (through < eligible && isDurable(turns[through] as TurnSpan)) through += 1;
+  const through = absorbed + takeDurable(turns.slice(absorbed, eligible), isDurable).length;
   if (through === absorbed && !hasMore) return { kind: 'keep', because: 'not_durable' };
   const whole = decideRange(input, { through, tooFew: through < eligible ? 'not_durable' : 'too_little' }, rule);
   if (whole.kind === 'keep' || through === absorbed) return whole;
@@ -107,6 +106,12 @@ export function decideCut(input: CutInput, rule: CutRule): CutDecision {
   const context = { ...scene, aroundTokens: scene.aroundTokens + heldState.tokens };
   const range = { through: Math.max(absorbed, heldState.turns), tooFew: 'too_much_state' } as const;
   return decideRange({ ...input, context }, range, rule);
+}
+
+/** Up to the first one that no durable node represents. */
+function takeDurable<T extends TurnSpan>(spans: readonly T[], isDurable: CutInput['isDurable']): readonly T[] {
+  const missing = spans.findIndex((span) => !isDurable(span));
+  return missing < 0 ? spans : spans.slice(0, missing);
 }
 
 function decideRange(
@@ -296,9 +301,7 @@ export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut
   const first = rounds[0];
   if (first === undefined) return null;
   // A part can be dropped only when all parts before it are durable.
-  const all = splitParts(view, rounds);
-  const missing = all.findIndex((part) => !isDurable(part));
-  const parts = missing < 0 ? all : all.slice(0, missing);
+  const parts = takeDurable(splitParts(view, rounds), isDurable);
   const durableEnd = parts.at(-1)?.end ?? 0;
   const instructionTokens = sumTokens(view.infos.slice(turn.start, first.start));
   const cut = decideCut(
@@ -345,9 +348,7 @@ export function findIdleRounds(input: KeptTurnsInput, rule: CutRule) {
       count -= 1;
       kept = { rounds: kept.rounds + 1, tokens: kept.tokens + (rounds[count]?.tokens ?? 0) };
     }
-    const all = splitParts(view, rounds);
-    const missing = all.findIndex((part) => !isDurable(part));
-    const parts = missing < 0 ? all : all.slice(0, missing);
+    const parts = takeDurable(splitParts(view, rounds), isDurable);
     const mayGo = rounds.slice(0, count).filter(({ end }) => end <= (parts.at(-1)?.end ?? 0));
     const added = mayGo.filter(({ end }) => end > roundsEnd(location, turn));
     if (added.length === 0) continue;
@@ -393,9 +394,7 @@ export function carriedByRounds(
 
 /** The turns that a cut of rounds takes with it, beside the turn that runs. */
 export function besideRounds({ turns, absorbed, isDurable, countHeld, context, beside }: CutInput, rule: CutRule) {
-  const eligible = turns.slice(absorbed, countEligibleTurns(turns, rule));
-  const missing = eligible.findIndex((turn) => !isDurable(turn));
-  const going = missing < 0 ? eligible : eligible.slice(0, missing);
+  const going = takeDurable(turns.slice(absorbed, countEligibleTurns(turns, rule)), isDurable);
   const through = absorbed + going.length;
   return {
     beside: {
