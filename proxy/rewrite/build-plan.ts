@@ -273,22 +273,13 @@ export function chooseReplayPlan(view: ConversationView, match: Match | null, kn
 }
 
 /** The plan of a subagent, which gets its facts with its first message and nothing else. */
-export function buildSlicePlan({
-  view,
-  sessionId,
-  slice: { text, ...slice },
-  id,
-  createdAtMs,
-  fence,
-}: PlanSeed & Pick<PlanInput, 'view' | 'sessionId'> & { readonly slice: GivenSlice }): EpochPlan {
-  const newest = view.infos.findLastIndex(({ role }) => role === 'user');
-  const injection: Injection = {
-    anchor: view.lineage[newest] as string,
-    channel: 'block',
-    text: fenceLines(text.split('\n'), fence),
-    nodeIds: [],
-  };
-  return { ...EMPTY_PLAN, id, sessionId, createdAtMs, injections: [injection], slice };
+export function buildSlicePlan(
+  { view, fence, ...own }: PlanSeed & Pick<PlanInput, 'view' | 'sessionId'>,
+  { text: lines, ...slice }: GivenSlice,
+): EpochPlan {
+  const anchor = view.lineage[view.infos.findLastIndex(({ role }) => role === 'user')] as string;
+  const text = fenceLines(lines.split('\n'), fence);
+  return { ...EMPTY_PLAN, ...own, injections: [{ anchor, channel: 'block', text, nodeIds: [] }], slice };
 }
 
 export const EMPTY_PLAN: Omit<EpochPlan, 'id' | 'sessionId' | 'createdAtMs'> = {
@@ -528,10 +519,6 @@ function replaceSystemBlock(
     epoch: plan.epoch + 1,
     strippedThrough: bindsThinking ? findStripEnd(view, findFreshPrompt(view)) : plan.strippedThrough,
   };
-}
-
-export function findAbsorbedTurns(view: ConversationView, through: number): readonly TurnSpan[] {
-  return splitTurns(view).slice(0, through);
 }
 
 function buildCut(

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { Clock } from '../../common/async.ts';
 import type { LruMap } from '../../common/map.ts';
+import { sha256 } from '../../common/text.ts';
 import {
   type CapturedMessage,
   type CapturedTurn,
@@ -34,7 +34,8 @@ import { findResultsEnd, type Slice, scanObject } from '../wire/json.ts';
 import { extendLineage, hashMessage } from '../wire/message.ts';
 import { isMergedPrompt, type PartSpan, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import { classifyApiError, readApiMessage } from '../wire/validate.ts';
-import { type EpochPlan, type PlanUse, type RewriteResult, refusesReceived } from './plan.ts';
+import { describeUse, type RewriteResult, refusesReceived } from './plan.ts';
+import type { PlanCache } from './plan-store.ts';
 import { createReceipt } from './receipt.ts';
 
 /** The newest request of a session whose turn is not finished. */
@@ -59,18 +60,14 @@ export interface ResponseRecorderDeps {
   /** Absent where no subagent gets facts. */
   readonly subagents?: SubagentSource;
   readonly log: ProxyLog;
-  readonly markBroken: (context: RequestContext, plan: EpochPlan, broken: 'thinking' | 'structure') => void;
-  /** Upstream refused the request before it read its prompt cache. @param use  of the cache before */
-  readonly markUnread: (context: RequestContext, plan: EpochPlan, use: PlanUse) => void;
-  /** @param answered  lineage hash of the request with its answer */
-  readonly markAnswered: (context: RequestContext, plan: EpochPlan, answered: string) => void;
+  readonly saveLater: PlanCache['saveLater'];
 }
 
 /** Records what follows a response: the cost, the receipt, a refused plan, the captured turn. */
 export type ResponseRecorder = ReturnType<typeof createResponseRecorder>;
 
 export function createResponseRecorder(deps: ResponseRecorderDeps) {
-  const { memory, ledger, receipts, clock, log } = deps;
+  const { memory, ledger, receipts, clock, log, saveLater } = deps;
 
   function guard(requestId: string, record: (response: ObservedResponse) => void): RewriteOutcome['onResponse'] {
     return (response) => {
@@ -88,7 +85,10 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     const { request, view, sessionId, kind } = context;
     if (rewrite !== null) breakRefusedPlan(deps, context, rewrite, response);
     const { plan, formerUse } = result;
-    if (plan && formerUse && kind === 'main' && response.status >= 400) deps.markUnread(context, plan, formerUse);
+    // Upstream refused the request before it read its prompt cache.
+    if (plan && formerUse && kind === 'main' && response.status >= 400) {
+      saveLater(sessionId, { kind: 'served', planId: plan.id, served: view.lineage.at(-1) as string, use: formerUse });
+    }
     const message = request.path === 'messages' ? response.message : null;
     let account: RequestCost | null = null;
     if (message !== null && sumBill(message.usage) > 0) {
@@ -124,24 +124,21 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     memory.captureTurns([captured]);
     // A fork after the first answer finds no request with an answer in its history.
     const isAnswered = view.infos.some(({ role }) => role === 'assistant');
-    if (plan !== null && !isAnswered) deps.markAnswered(context, plan, captured.turnId);
+    if (plan === null || isAnswered) return;
+    const { use } = describeUse(view, clock.now());
+    saveLater(sessionId, { kind: 'served', planId: plan.id, served: captured.turnId, use });
   }
 
   return {
     /** @param isSent  false when a replay was sent in place of this result, which then gets no receipt */
     toOutcome(result: RewriteResult, isSent: boolean): RewriteOutcome {
-      const { request, view, sessionId, kind } = result.context;
-      const { requestId, receivedAtMs: atMs } = request;
+      const { request } = result.context;
       const rewrite = findRewrite(result);
       if (isSent && request.path === 'messages') {
-        const { decision } = result;
-        const agentId = request.headers[AGENT_ID] ?? '';
-        const slice = deps.subagents?.givenTo(agentId) ?? null;
-        const phases = request.timer?.phases;
-        const given = { requestId, sessionId, atMs, kind, decision, view, rewrite, slice, phases };
-        receipts.add(requestId, () => createReceipt(given));
+        const slice = deps.subagents?.givenTo(request.headers[AGENT_ID] ?? '') ?? null;
+        receipts.add(request.requestId, () => createReceipt(result, rewrite, slice));
       }
-      const onResponse = guard(requestId, (response) => recordResponse(result, response));
+      const onResponse = guard(request.requestId, (response) => recordResponse(result, response));
       return { body: rewrite?.spliced.body ?? request.body, rewritten: rewrite !== null, onResponse };
     },
     /** For a body that could not be parsed. */
@@ -160,7 +157,7 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
 
 /** A refusal counts against the plan unless the received request would get the same. */
 function breakRefusedPlan(
-  { cache, log, ledger, markBroken }: ResponseRecorderDeps,
+  { cache, log, ledger, saveLater }: ResponseRecorderDeps,
   context: RequestContext,
   { plan, spliced }: NonNullable<ReturnType<typeof findRewrite>>,
   response: ObservedResponse,
@@ -172,7 +169,7 @@ function breakRefusedPlan(
   log.error('upstream refused a rewritten request; the plan is marked broken', { sessionId, broken });
   // Claude Code repeats a request refused for its thinking; any other refusal ends the user's turn.
   ledger.recordRefusal(sessionId, broken === 'structure');
-  markBroken(context, plan, broken);
+  saveLater(sessionId, { kind: 'broken', planId: plan.id, broken });
 }
 
 /** Keeps what has arrived of the answer, until the turn ends or a newer request replaces this one. */
@@ -189,7 +186,7 @@ function updateUnfinished(
 }
 
 /** Null when the received bytes went upstream. */
-function findRewrite({ plan, spliced }: Pick<RewriteResult, 'plan' | 'spliced'>) {
+function findRewrite({ plan, spliced }: RewriteResult) {
   return plan !== null && spliced !== null && spliced.edits.length > 0 ? { plan, spliced } : null;
 }
 
@@ -427,5 +424,5 @@ function toAnswer({ content }: AssistantMessage): CapturedMessage {
 }
 
 function toCapturedMessage(role: Role, content: Buffer): CapturedMessage {
-  return { role, content: content.toString('utf8'), sha256: createHash('sha256').update(content).digest('hex') };
+  return { role, content: content.toString('utf8'), sha256: sha256(content) };
 }

@@ -165,17 +165,7 @@ class RewritePipeline implements Rewriter {
       cache: this.#cache,
       answered: this.#answered,
       unfinished: this.#unfinished,
-      markBroken: ({ sessionId }, plan, broken) =>
-        plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken }),
-      markUnread: ({ view, sessionId }, plan, use) =>
-        plans.saveLater(sessionId, { kind: 'served', planId: plan.id, served: view.lineage.at(-1) as string, use }),
-      markAnswered: ({ view, sessionId }, plan, answered) =>
-        plans.saveLater(sessionId, {
-          kind: 'served',
-          planId: plan.id,
-          ...describeUse(view, deps.clock.now()),
-          served: answered,
-        }),
+      saveLater: plans.saveLater,
     });
   }
 
@@ -340,7 +330,7 @@ class RewritePipeline implements Rewriter {
     // A hook gives the same text.
     if (slice === null || view.body.includes(JSON.stringify(slice.text).slice(1, -1))) return null;
     const seed = { createdAtMs: clock.now(), id: randomHex(16), fence: randomHex(6) };
-    const plan = buildSlicePlan({ view, sessionId, slice, ...seed });
+    const plan = buildSlicePlan({ view, sessionId, ...seed }, slice);
     const spliced = this.#splice(context, plan);
     if (spliced === null) return null;
     await this.#recordPlan(context, { kind: 'replay' }, plan, signal);

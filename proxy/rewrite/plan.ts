@@ -290,7 +290,7 @@ export interface RewriteResult {
   readonly plan: EpochPlan | null;
   /** Null when the received bytes go upstream. */
   readonly spliced: Spliced | null;
-  /** For the receipt. */
+  /** For the receipt: why the request got this plan, as `replay`, `recall`, or the reason of a new epoch. */
   readonly decision: string;
   /** The request is the first one with a new cut. */
   readonly cut: boolean;

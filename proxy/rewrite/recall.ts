@@ -4,7 +4,6 @@ import { type ConversationView, readPromptText, readRecentTexts } from '../wire/
 import { findHeadEnd, findTypedPrompt, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import {
   cutsInLoop,
-  findAbsorbedTurns,
   keepInjections,
   mayAddSystemBlock,
   type PlanConfig,
@@ -216,8 +215,8 @@ function createLookup(deadline: AbortSignal, late: LateRecalls, sessionId: strin
 
 async function quoteAbsorbed(memory: MemorySource, view: ConversationView, step: PlanInput['step']) {
   const cut = step.kind === 'epoch' ? step.cut : null;
-  const absorbed = cut === null ? [] : findAbsorbedTurns(view, cut.through).map(({ endHash }) => endHash);
-  return absorbed.length === 0 ? EMPTY.quotes : memory.quotes(absorbed);
+  const absorbed = cut === null ? [] : splitTurns(view).slice(0, cut.through);
+  return absorbed.length === 0 ? EMPTY.quotes : memory.quotes(absorbed.map(({ endHash }) => endHash));
 }
 
 /** Without the lines that a linked memory file of the user has already. */

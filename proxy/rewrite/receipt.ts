@@ -1,39 +1,33 @@
 import { sha256 } from '../../common/text.ts';
 import type { Receipt, ReceiptAddition, ReceiptEdit } from '../ledger/receipt.ts';
-import type { GivenSlice, Phase } from '../ports.ts';
+import type { GivenSlice } from '../ports.ts';
 import { type ConversationView, estimateTokens } from '../wire/conversation.ts';
 import { type Edit, type Slice, scanArray, scanObject } from '../wire/json.ts';
 import { findHeadEnd, splitTurns, sumDroppable } from '../wire/turns.ts';
-import { type Cut, type EpochPlan, locatePlan, type RoundCut, type Spliced } from './plan.ts';
+import { type Cut, type EpochPlan, locatePlan, type RewriteResult, type RoundCut, type Spliced } from './plan.ts';
 
-interface ReceiptInput {
-  readonly requestId: string;
-  readonly sessionId: string;
-  readonly atMs: number;
-  readonly kind: string;
-  /** Why the request got this plan: `replay`, `recall`, or the reason of a new epoch. */
-  readonly decision: string;
-  readonly view: ConversationView;
-  /** Null when the received bytes went upstream. */
-  readonly rewrite: { readonly plan: EpochPlan; readonly spliced: Spliced } | null;
-  /** What a hook gave the subagent; null where none did. */
-  readonly slice: GivenSlice | null;
-  /** Undefined where nothing was timed. */
-  readonly phases: readonly Phase[] | undefined;
-}
-
-/** The receipt of a request without a response yet. */
-export function createReceipt({ view, rewrite, slice, phases, ...input }: ReceiptInput): Receipt {
+/**
+ * The receipt of a request without a response yet.
+ *
+ * @param rewrite  null when the received bytes went upstream
+ * @param slice    what a hook gave the subagent; null where none did
+ */
+export function createReceipt(
+  { context, decision }: RewriteResult,
+  rewrite: { readonly plan: EpochPlan; readonly spliced: Spliced } | null,
+  slice: GivenSlice | null,
+): Receipt {
+  const { request, view } = context;
   const sentBody = rewrite?.spliced.body ?? view.body;
   const received_tokens = estimateTokens(view.body.length);
   const sent_tokens = estimateTokens(sentBody.length);
   const received = digestBody(view.body);
   const turn = splitTurns(view).at(-1)?.key ?? '';
   return {
-    request_id: input.requestId,
-    session_id: input.sessionId,
-    at: new Date(input.atMs).toISOString(),
-    class: input.kind,
+    request_id: request.requestId,
+    session_id: context.sessionId,
+    at: new Date(request.receivedAtMs).toISOString(),
+    class: context.kind,
     turn,
     epoch: rewrite?.plan.epoch ?? null,
     received,
@@ -46,7 +40,7 @@ export function createReceipt({ view, rewrite, slice, phases, ...input }: Receip
       received_tokens,
       sent_tokens,
       saved_tokens: received_tokens - sent_tokens,
-      decision: input.decision,
+      decision,
       billed: null,
       untouched: null,
       saved_equivalents: 0,
@@ -56,7 +50,7 @@ export function createReceipt({ view, rewrite, slice, phases, ...input }: Receip
     },
     status: 0,
     refusal: '',
-    ...(phases === undefined ? {} : { phases }),
+    ...(request.timer === undefined ? {} : { phases: request.timer.phases }),
     edits: minimizeEdits(view, rewrite?.spliced.edits ?? []),
   };
 }

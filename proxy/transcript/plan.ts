@@ -16,7 +16,6 @@ import {
   buildPlan,
   chooseReplayPlan,
   decideStep,
-  findAbsorbedTurns,
   isCut,
   type PlanConfig,
   type RecalledMemory,
@@ -201,11 +200,10 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
       knownSession: index.wasRewritten(sessionId),
       resumedFromMs: null,
       isDurable: ({ endHash }) => endHashes.has(endHash),
-      countHeld: (turns) =>
-        countHeldTurns(
-          turns.map(({ tokens }) => ({ tokens, lines: [] })),
-          config.preambleTokens,
-        ),
+      countHeld(turns) {
+        const held = turns.map(({ tokens }) => ({ tokens, lines: [] }));
+        return countHeldTurns(held, config.preambleTokens);
+      },
       rule,
       nowMs: atMs,
       balance,
@@ -221,7 +219,7 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
     const { recallShare, recall: tokens, start, quote } = ASSUMED_MEMORY;
     const isDue = isFresh && Math.floor(prompts * recallShare) > Math.floor((prompts - 1) * recallShare);
     const cut = step.kind === 'epoch' ? step.cut : null;
-    const absorbed = cut === null ? [] : findAbsorbedTurns(view, cut.through);
+    const absorbed = cut === null ? [] : splitTurns(view).slice(0, cut.through);
     return {
       brief: [],
       sessionLines: prompts === 1 ? [getLine('start', start)] : [],
