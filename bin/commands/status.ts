@@ -72,34 +72,25 @@ export function statusLines(status: FullStatus, paint: Paint, nowMs: number): st
   if (isKnown) rows.push(['model', modelLine(status)]);
   if (status.share) rows.push(['share', shareLine(status.share, nowMs)]);
   const overrides = overrideLine(status);
-  const notes = [
-    ...pauseLines(paused),
-    ...(overrides === '' ? [] : [overrides]),
-    ...(reindex === null
-      ? []
-      : [
-          `rebuilding the index: ${count(reindex.done)} of ${formatCount(reindex.total, 'memory', 'memories')}; recall continues`,
-        ]),
-    ...(importing === null
-      ? []
-      : [`importing: ${Math.floor((100 * importing.done) / Math.max(1, importing.total))} %`]),
-    ...(status.llm.deferred > 0 ? [deferredLine(status.llm, nowMs)] : []),
-    ...spentLines(status.budget),
-    ...(healthy && status.tunnels.bypassing > 0
-      ? [
-          `${formatCount(status.tunnels.bypassing, 'connection')} opened while memory was off: without it until two minutes after an answer`,
-          '  sooner: end that session of Claude Code and resume it',
-        ]
-      : []),
-  ];
-  return [
-    ...rowLines(rows, paint),
-    ...notes.map((line) => paint('yellow', line)),
-    ...getProblems(status).flatMap(({ text, fix }) => [
-      paint('yellow', `problem: ${text}`),
-      ...(fix ? [`  fix: ${fix}`] : []),
-    ]),
-  ];
+  const notes = pauseLines(paused);
+  if (overrides !== '') notes.push(overrides);
+  if (reindex !== null) {
+    const total = formatCount(reindex.total, 'memory', 'memories');
+    notes.push(`rebuilding the index: ${count(reindex.done)} of ${total}; recall continues`);
+  }
+  if (importing !== null)
+    notes.push(`importing: ${Math.floor((100 * importing.done) / Math.max(1, importing.total))} %`);
+  if (status.llm.deferred > 0) notes.push(deferredLine(status.llm, nowMs));
+  notes.push(...spentLines(status.budget));
+  if (healthy && status.tunnels.bypassing > 0) {
+    const opened = `${formatCount(status.tunnels.bypassing, 'connection')} opened while memory was off`;
+    notes.push(`${opened}: without it until two minutes after an answer`);
+    notes.push('  sooner: end that session of Claude Code and resume it');
+  }
+  const problems = getProblems(status).flatMap(({ text, fix }) => {
+    return [paint('yellow', `problem: ${text}`), ...(fix === '' ? [] : [`  fix: ${fix}`])];
+  });
+  return [...rowLines(rows, paint), ...notes.map((line) => paint('yellow', line)), ...problems];
 }
 
 type Row = readonly [name: string, text: string];
@@ -159,22 +150,17 @@ function deferredLine({ deferred, deferred_because, deferred_until }: FullStatus
 function getProblems(status: FullStatus): { readonly text: string; readonly fix: string }[] {
   const { engine, llm, trimming_off: off } = status;
   const lines = [...status.notes, ...status.problems].map(({ file, message }) => `${file}: ${oneLine(message)}`);
-  const more = lines.length > PROBLEMS ? [`and ${formatCount(lines.length - PROBLEMS, 'more problem')}`] : [];
   const state = engine.state.replaceAll('_', ' ');
-  return [
-    ...(engine.state === 'healthy'
-      ? []
-      : [{ text: `the engine's state is ${state}; Claude Code continues without memory`, fix: 'comet-cc doctor' }]),
-    ...(status.other_build === '' ? [] : [{ text: status.other_build, fix: 'comet-cc restart' }]),
-    ...(llm.last_error === ''
-      ? []
-      : [{ text: `last model error: ${oneLine(llm.last_error)}`, fix: 'comet-cc doctor' }]),
-    ...off.slice(0, 1).map(({ because }) => ({
-      text: `trimming is off in ${formatCount(off.length, 'session')}: ${oneLine(because)}`,
-      fix: '',
-    })),
-    ...[...lines.slice(0, PROBLEMS), ...more].map((text) => ({ text, fix: 'comet-cc doctor' })),
-  ];
+  const found: { text: string; fix: string }[] = [];
+  const add = (text: string, fix = 'comet-cc doctor'): void => void found.push({ text, fix });
+  if (engine.state !== 'healthy') add(`the engine's state is ${state}; Claude Code continues without memory`);
+  if (status.other_build !== '') add(status.other_build, 'comet-cc restart');
+  if (llm.last_error !== '') add(`last model error: ${oneLine(llm.last_error)}`);
+  const [newest] = off;
+  if (newest) add(`trimming is off in ${formatCount(off.length, 'session')}: ${oneLine(newest.because)}`, '');
+  for (const line of lines.slice(0, PROBLEMS)) add(line);
+  if (lines.length > PROBLEMS) add(`and ${formatCount(lines.length - PROBLEMS, 'more problem')}`);
+  return found;
 }
 
 /** What `--long` adds. */
