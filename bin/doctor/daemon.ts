@@ -26,11 +26,8 @@ export async function askedGuard(paths: HomePaths): Promise<{ guard: GuardStatus
 export async function checkPort(guard: GuardStatus | null, port: number, token: string | null): Promise<Check> {
   if (guard === null) {
     if (port === 0 || !(await isTaken(port))) return good('port', `port ${port} is free`);
-    return bad(
-      'port',
-      `port ${port} is used by another program`,
-      'set another one: COMET_CC_PORT, or comet-cc start --port N',
-    );
+    const fix = 'set another one: COMET_CC_PORT, or comet-cc start --port N';
+    return bad('port', `port ${port} is used by another program`, fix);
   }
   if (token !== null && (await portNonce(guard.port, token)) === guard.nonce) {
     return good('port', `port ${guard.port} is the daemon's`);
@@ -46,11 +43,8 @@ export function checkEngine(report: StatusReport | null, problem: string): Check
   const { state, restarts } = report.engine;
   if (state === 'healthy') return good('engine', `healthy, ${formatCount(restarts, 'restart')}`);
   if (state === 'crash_loop') {
-    return bad(
-      'engine',
-      `crash loop: it ended ${formatCount(restarts, 'time')}; requests go past it`,
-      'see comet-cc logs, then comet-cc restart',
-    );
+    const detail = `crash loop: it ended ${formatCount(restarts, 'time')}; requests go past it`;
+    return bad('engine', detail, 'see comet-cc logs, then comet-cc restart');
   }
   return bad('engine', `${state} for more than 5 s; requests go past it`, 'comet-cc restart; comet-cc logs says why');
 }
@@ -75,10 +69,8 @@ export function checkStore(report: StatusReport | null): Check {
   const { reindex } = report;
   const problems = report.problems.filter(({ file }) => file !== 'engine' && (file !== 'index' || reindex === null));
   if (reindex !== null && problems.length === 0) {
-    return good(
-      'store',
-      `the index is being rebuilt: ${reindex.done} of ${formatCount(reindex.total, 'memory', 'memories')}`,
-    );
+    const total = formatCount(reindex.total, 'memory', 'memories');
+    return good('store', `the index is being rebuilt: ${reindex.done} of ${total}`);
   }
   if (problems.length < report.problems.length) return unknown('store', 'the engine gave no answer in time; ask again');
   if (problems.some(({ message }) => message === OPENING)) return unknown('store', `${OPENING}; ask again`);

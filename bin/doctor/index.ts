@@ -39,11 +39,9 @@ export function checkNode(version: string): Check {
 /** The store's native part is not published for Intel Macs. */
 export function checkPlatform(platform: string, arch: string): Check {
   if (platform !== 'darwin' || arch !== 'x64') return good('platform', `${platform} ${arch}`);
-  return bad(
-    'platform',
-    'LanceDB has no build for Intel Macs: requests pass through, nothing is remembered',
-    'on an Apple silicon Mac install the arm64 build of Node; on an Intel Mac memory is not available',
-  );
+  const detail = 'LanceDB has no build for Intel Macs: requests pass through, nothing is remembered';
+  const fix = 'on an Apple silicon Mac install the arm64 build of Node; on an Intel Mac memory is not available';
+  return bad('platform', detail, fix);
 }
 
 /** The home and the directories directly below it must be private. */
@@ -68,11 +66,8 @@ export async function checkHome(paths: HomePaths): Promise<Check> {
     if (found !== '') doubts.push(found);
   }
   if (doubts.length === 0) return good('home', `${paths.home}${await getUpgrade(paths)}`);
-  return bad(
-    'home',
-    doubts.join('; '),
-    `chmod -R u+rwX,go= ${paths.home}; chown it to yourself if it belongs to another user`,
-  );
+  const fix = `chmod -R u+rwX,go= ${paths.home}; chown it to yourself if it belongs to another user`;
+  return bad('home', doubts.join('; '), fix);
 }
 
 /** Why no folder can be made in `dir`, or in the first folder above it that exists; '' where one can. */

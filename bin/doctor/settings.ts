@@ -25,11 +25,8 @@ export async function checkSettings(
   try {
     const edit = await inspectSettings(paths, wanted ?? {});
     if (edit !== null && wanted === null) {
-      return bad(
-        'settings',
-        `${edit.file} points to comet-cc, but its token is gone`,
-        'comet-cc install-ca --settings',
-      );
+      const detail = `${edit.file} points to comet-cc, but its token is gone`;
+      return bad('settings', detail, 'comet-cc install-ca --settings');
     }
     if (edit !== null && edit.astray.length > 0) {
       const detail = `${edit.file} was changed, or the port was: ${edit.astray.join(', ')}`;
@@ -44,10 +41,8 @@ export async function checkSettings(
   }
   const rival = clashes(await settingsEnv(file), wanted);
   if (rival.length > 0) {
-    return good(
-      'settings',
-      `${file} sets its own ${rival.join(', ')}, which wins over comet-cc env; comet-cc run is free of it`,
-    );
+    const own = `${file} sets its own ${rival.join(', ')}`;
+    return good('settings', `${own}, which wins over comet-cc env; comet-cc run is free of it`);
   }
   return editorCheck(env, wanted);
 }
@@ -83,11 +78,8 @@ export async function checkEditors(
     const [lost] = states.filter(({ astray }) => astray.length > 0);
     if (lost !== undefined) {
       const detail = `${lost.file}: ${lost.astray.join(', ')} changed, or the port or token did`;
-      return bad(
-        'editors',
-        detail,
-        `comet-cc editor install ${lost.editor}; or comet-cc editor uninstall ${lost.editor}`,
-      );
+      const fix = `comet-cc editor install ${lost.editor}; or comet-cc editor uninstall ${lost.editor}`;
+      return bad('editors', detail, fix);
     }
     if (states.length === 0) return null;
     const verb = states.length === 1 ? 'points' : 'point';

@@ -30,8 +30,6 @@ export async function checkUpstream(config: Config, env: NodeJS.ProcessEnv, guar
   }
   const trouble = guard?.upstream_proxy_trouble ?? '';
   if (trouble !== '') return bad('upstream', trouble, 'correct HTTPS_PROXY (or upstreamProxy), then comet-cc restart');
-  return good(
-    'upstream',
-    guard?.upstream_proxy ? `${config.upstream} through ${guard.upstream_proxy}` : config.upstream,
-  );
+  const through = guard?.upstream_proxy ? ` through ${guard.upstream_proxy}` : '';
+  return good('upstream', `${config.upstream}${through}`);
 }
