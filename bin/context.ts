@@ -7,12 +7,6 @@ import { type EngineClient, engineClient, getEngine, retryingClient } from '../e
 import type { Context as EngineContext } from '../engine/lifecycle/index.ts';
 import { createTerm, type Stream, type Term } from './terminal/term.ts';
 
-interface Surroundings {
-  readonly env: NodeJS.ProcessEnv;
-  readonly stdout: Stream;
-  readonly stderr: Stream;
-}
-
 /** What every command is given. */
 export interface Context extends EngineContext {
   readonly term: Term;
@@ -23,7 +17,7 @@ export interface Context extends EngineContext {
   exitCode: number;
 }
 
-export function createContext({ env, stdout, stderr }: Surroundings = process): Context {
+export function createContext({ env, stdout, stderr }: Pick<Context, 'env' | 'stdout' | 'stderr'> = process): Context {
   return {
     env,
     paths: homePaths(getHome(env)),

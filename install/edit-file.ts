@@ -264,14 +264,10 @@ const SettingsRecord = Backup.extend({
   ),
 });
 type SettingsRecord = z.infer<typeof SettingsRecord>;
+const EditorRecord = EditedFile.pick({ file: true, before: true, mode: true });
 const EditorsRecord = z.partialRecord(
   z.enum(EDITORS),
-  z.object({
-    file: z.string(),
-    before: z.string().nullable(),
-    mode: z.int(),
-    variables: z.record(z.string(), z.string()),
-  }),
+  EditorRecord.extend({ variables: z.record(z.string(), z.string()) }),
 );
 
 /**

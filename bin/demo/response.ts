@@ -54,10 +54,7 @@ export function findAnswer(body: Json, question: Question): RecalledLine | null 
   return null;
 }
 
-interface Placed {
-  readonly channel: Channel;
-  readonly line: string;
-}
+type Placed = Omit<RecalledLine, 'nodeId'>;
 
 const OPEN = '<comet-cc-memory';
 const OURS = 'comet-cc';

@@ -98,13 +98,9 @@ export async function sendConnect(authority: string, headers: Record<string, str
  */
 export async function connectToEngine(
   port: number,
-  {
-    authority,
-    secret,
-    timeoutMs,
-    client,
-  }: { authority: string; secret: string; timeoutMs: number; client: string | null },
+  options: { authority: string; secret: string; timeoutMs: number; client: string | null },
 ): Promise<net.Socket | 'declined'> {
+  const { authority, secret, timeoutMs, client } = options;
   const headers = { [SECRET_HEADER]: secret, ...(client === null ? {} : { [CLIENT_HEADER]: client }) };
   const { status, socket } = await sendConnect(authority, headers, () => openSocket('127.0.0.1', port, timeoutMs));
   if (status === 200) return socket;
