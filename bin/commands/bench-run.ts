@@ -56,12 +56,9 @@ export async function runBench(flags: Flags, defaultCalls: string, { term, ...re
     (each) => each.turn.atMs >= since && each.project !== '' && each.project === (project ?? each.project),
   );
   if (turns.length === 0) {
-    throw new CometError(
-      'not_found',
-      all.length === 0
-        ? 'memory has no conversations; import those of Claude Code: comet-cc memory import claude'
-        : 'no conversation of that project or time is in memory; see comet-cc session ls',
-    );
+    const none = 'memory has no conversations; import those of Claude Code: comet-cc memory import claude';
+    const noMatch = 'no conversation of that project or time is in memory; see comet-cc session ls';
+    throw new CometError('not_found', all.length === 0 ? none : noMatch);
   }
   try {
     os.setPriority(LOW_PRIORITY);

@@ -60,10 +60,8 @@ async function simulate(flags: Flags, { env, term, config }: Context): Promise<v
   for (const { file, message } of report.problems) term.say(`${oneLine(file)}: ${oneLine(message)}`);
   if (report.all.sessions === 0) {
     const since = flags.since === undefined ? '' : ` since ${oneLine(flags.since)}`;
-    throw new CometError(
-      'not_found',
-      `no conversation in ${oneLine(projects)}${since}; name Claude Code's folder with --projects`,
-    );
+    const problem = `no conversation in ${oneLine(projects)}${since}`;
+    throw new CometError('not_found', `${problem}; name Claude Code's folder with --projects`);
   }
   term.print(flags, report, () => simulatedLines(report));
 }

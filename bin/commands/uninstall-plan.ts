@@ -80,10 +80,8 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
         const { unreachable } = await distrustRoots(paths, trustStores(inspectMachine(env, paths.runDir)));
         if (unreachable.length === 0) return;
         const stores = unreachable.join(', ');
-        throw new CometError(
-          'trust_failed',
-          `${stores}: cannot be read now; remove the comet-cc root there, then run this again`,
-        );
+        const next = 'remove the comet-cc root there, then run this again';
+        throw new CometError('trust_failed', `${stores}: cannot be read now; ${next}`);
       },
     },
     {

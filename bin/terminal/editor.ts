@@ -30,10 +30,8 @@ export function editorCommand(env: NodeJS.ProcessEnv, isTerminal: boolean): stri
   const words = split(env['VISUAL'] || env['EDITOR'] || '');
   if (words.length > 0) return words;
   if (isTerminal) return [process.platform === 'win32' ? 'notepad' : 'vi'];
-  throw new CometError(
-    'usage',
-    'no editor can be opened here: set EDITOR, or use comet-cc memory edit ID --set field=value',
-  );
+  const next = 'set EDITOR, or use comet-cc memory edit ID --set field=value';
+  throw new CometError('usage', `no editor can be opened here: ${next}`);
 }
 
 /** Words as a shell would see them, quotes included, but no shell runs. */

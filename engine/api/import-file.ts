@@ -36,10 +36,8 @@ export async function importFile(
   }
   if (as === 'turns' || (as === undefined && isTurnLines(text))) return importTurns(imports, text, projectDir);
   if (as === undefined && isArchive(text)) {
-    throw new CometError(
-      'usage',
-      `${file} is an export of comet-cc; import it with --as export, or as a text with --as document`,
-    );
+    const next = 'import it with --as export, or as a text with --as document';
+    throw new CometError('usage', `${file} is an export of comet-cc; ${next}`);
   }
   const own = withoutMarkedBlock(text.replace(/^\uFEFF/, ''), file);
   return imports.importDocument({ file, text: own, projectDir, again });

@@ -34,10 +34,8 @@ export async function quarantineNodes(services: Services, ids: readonly string[]
   const other = isQuarantined ? result.find(({ status }) => status !== 'quarantined') : undefined;
   if (other === undefined) return { nodes: result, undo };
   await library.takeBack(services.undo.take(undo));
-  throw new CometError(
-    'node_invalid',
-    `${other.node_id} gives no instructions from an untrusted source, so it cannot be quarantined; forget it instead`,
-  );
+  const reason = `${other.node_id} gives no instructions from an untrusted source`;
+  throw new CometError('node_invalid', `${reason}, so it cannot be quarantined; forget it instead`);
 }
 
 /** Hides memories and facts, and removes every trace once there is no way back. */
