@@ -9,6 +9,7 @@ import { contentTokens, getTags } from '../text/keywords.ts';
 import { isNearDuplicate, sharedWords } from '../text/paraphrase.ts';
 import { ASKS, asksUser, findPerson, getConcept, getValues, NEGATION, splitSentences } from '../text/sentences.ts';
 import { readStateQuery } from '../text/state-query.ts';
+import { findStatements } from '../text/statements.ts';
 import {
   createSettled,
   findTakenBack,
@@ -22,7 +23,6 @@ import { getChanged } from './supersede.ts';
 import { isShift, type TurnEmbeddings, topicRuns } from './topic-shift.ts';
 import {
   ADVISES,
-  ASIDE,
   beginList,
   CHANGED,
   clipOutcome,
@@ -33,6 +33,7 @@ import {
   joinWithin,
   OF_OPTION,
   POINTS_BACK,
+  PRONOUN,
   readTurnState,
   type TurnState,
 } from './turn-state.ts';
@@ -281,6 +282,7 @@ const BRIEF = {
 const GOAL_CHARS = 320;
 const DONE_CHARS = 160;
 const MOST_DONE = 6;
+const WHOLE_CHARS = 200;
 const MOST_DECIDED = 4;
 const MOST_OPEN = 5;
 const MOST_RULES = 8;
@@ -291,16 +293,16 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
     text === '' ? [] : [{ text: `${mark}${bare(text)}`, sources: [turn] }];
   const rest = (mark: string): Claim[] => old.filter(({ text }) => text.startsWith(mark));
   const last = turns.findLast(({ state }) => state.outcome !== '');
-  const done = distinct([
-    ...rest(BRIEF.done),
-    ...turns.flatMap((each, at) => {
-      const isKept = each !== last && each.turn.edited === true && turns[at + 1]?.state.amends !== true;
-      return isKept ? claim(BRIEF.done, getDone(each.state), each.turn.turnId) : [];
-    }),
-  ]).slice(-MOST_DONE);
+  const done = getDeeds(turns, last, [...rest(BRIEF.done), ...rest(BRIEF.stands)]);
   const decisions = turns.flatMap(({ state }) => state.decisions.filter(({ by }) => by === 'user'));
   const takenBack = decisions.map(({ text }) => findTakenBack(text));
   const decided = decisions.filter(({ text }) => !takenBack.includes(text) && !isRule(text));
+  // A short prompt says with a decision what it is about.
+  const whole = new Map(turns.map(({ turn, state }) => [turn.turnId, state.asked]));
+  const inWhole = ({ text, turn }: Decision): string => {
+    const asked = whole.get(turn) ?? '';
+    return asked.includes(text) && asked.length <= WHOLE_CHARS ? asked : text;
+  };
   const rules = turns.flatMap(({ turn, state }) =>
     state.rules.map((text): Claim => ({ text, sources: [turn.turnId] })),
   );
@@ -308,7 +310,7 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
   const open = findOpen(turns).flatMap(({ text, turn }) => claim(BRIEF.open, text, turn));
   const isLabeled = ({ text }: Claim): boolean => Object.values(BRIEF).some((mark) => text.startsWith(mark));
   const hints = distinct([...old.filter((each) => !isLabeled(each) && isRule(each.text)), ...rules]).slice(-MOST_RULES);
-  const all = [...rest(BRIEF.decided), ...decided.flatMap(({ text, turn }) => claim(BRIEF.decided, text, turn))];
+  const all = [...rest(BRIEF.decided), ...decided.flatMap((each) => claim(BRIEF.decided, inWhole(each), each.turn))];
   const newest = distinct(all).slice(-MOST_DECIDED);
   const getActive = (): Claim[] => [
     ...getGoal(turns, rest(BRIEF.goal)),
@@ -325,15 +327,44 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
   return { active: getActive(), hints };
 }
 
-/** What a turn did, in one statement. */
-function getDone(state: TurnState): string {
-  const { said, outcome } = state;
-  const strong = said.filter((text) => !isWeak(text) && !ASIDE.test(text));
-  const [changes, reports] = [strong.filter((text) => CHANGED.test(text)), strong.filter(reportsDone)];
-  const isNamed = (text: string): boolean => text.includes('`') || getValues(text).length > 0;
-  const named = [...changes, ...reports, ...strong].filter(isNamed);
-  const [text = ''] = [...named.filter(({ length }) => length <= DONE_CHARS), ...named, ...changes, ...reports];
-  if (strong.length === 0) return outcome === '' ? '' : getStand(state);
+/** What each turn with edits came to, without what was taken back; of the last turn the brief tells more. */
+function getDeeds(turns: readonly ReadTurn[], last: ReadTurn | undefined, old: readonly Claim[]): Claim[] {
+  const deed = (text: string, sources: readonly string[]): Claim[] =>
+    text === '' ? [] : [{ text: `${BRIEF.done}${bare(text.replace(ITEM_START, ''))}`, sources: [...sources] }];
+  const former = old.flatMap((claim) => {
+    if (claim.text.startsWith(BRIEF.done)) return [claim];
+    const told = findStatements(claim.text.slice(BRIEF.stands.length)).map(({ text }) => text);
+    return last === undefined ? [] : deed(getDone(told), claim.sources);
+  });
+  const own = turns.map(({ turn, state }, at): Claim[] => {
+    if (turn === last?.turn || turn.edited !== true || turns[at + 1]?.state.amends === true) return [];
+    const isSmall = state.outcome !== '' && isWeak(state.outcome) && contentTokens(state.asked).length >= LEAST_TASK;
+    return deed(getDone(state.said) || (isSmall ? getStand(state) : ''), [turn.turnId]);
+  });
+  const reverts = turns.map(({ state }) => state.said.filter((text) => REVERTS.test(text)).flatMap(getValues));
+  const isStanding = ({ text }: Claim, from: number): boolean =>
+    !reverts.slice(from).some((values) => values.some((value) => IDENTIFIER.test(value) && text.includes(value)));
+  const kept = own.flatMap((claims, at) => claims.filter((claim) => isStanding(claim, at + 1)));
+  return distinct([...former.filter((claim) => isStanding(claim, 0)), ...kept]).slice(-MOST_DONE);
+}
+
+/** The number of an item that a sentence ends before. */
+const ITEM_START = /[:;] \d{1,2}\.?$/;
+/** Tells why, how it was, or something beside the work. */
+const NO_DEED = /^(?:… |problem|(?:the )?issue|limitation|caveat|note|bug|before|previously|files?:)/i;
+/** Takes back what names the same things. */
+const REVERTS = /\b(?:revert(?:ed|ing)|restor(?:ed|ing)|undid|undone)\b/i;
+/** Begins with what was done. */
+const DID = /^(?:(?:i(?:'ve| have)?|also|fix:|done|now|both) )*\w+ed\b/i;
+
+/** What a turn did, in one statement; '' where it does not say. */
+function getDone(said: readonly string[]): string {
+  const told = said.filter((text) => !isWeak(text) && !NO_DEED.test(text) && !PRONOUN.test(text));
+  const [changes, reports] = [told.filter((text) => CHANGED.test(text)), told.filter(reportsDone)];
+  const deeds = [...changes.filter((text) => DID.test(text)), ...changes, ...reports];
+  const named = deeds.filter((text) => text.includes('`') || getValues(text).length > 0);
+  const short = named.filter(({ length }) => length <= DONE_CHARS);
+  const [text = ''] = [...short, ...named, ...deeds];
   return beginList(text, DONE_CHARS) || clip(text, DONE_CHARS);
 }
 

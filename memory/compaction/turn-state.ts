@@ -106,7 +106,7 @@ const BAN =
 const BAN_LEAD = /^(?!(?:if|when|unless|wenn|falls|si|cuando|quand)(?!\p{L})).*(?:[:;]|, (?:and|und|y|et)) /iu;
 /** What a short reply agrees with, or turns down. */
 export const ADVISES =
-  /\b(?:i(?:'d| would) (?:\w+ )?(?:recommend|suggest|use|go (?:with|for)|keep|leave|wait|add|start|stick|prefer|take|pick|choose|avoid|not|lean towards?)\b|i recommend|i suggest|(?:my |the )?recommend(?:ed|ation)\b|(?:would be|is) (?:the )?(?:better|best) (?:choice|option)?)|(?<!\p{L})(?:ich würde|würde ich|(?:ich )?empfehle|besser wäre|(?:yo )?(?:usaría|recomiendo|sugiero|recomendaría)|je recommande|j'utiliserais)(?!\p{L})|建议|推荐|권장|추천/iu;
+  /\b(?:i(?:'d| would) (?:\w+ )?(?:recommend|suggest|use|go (?:with|for)|keep|leave|wait|add|start|stick|prefer|take|pick|choose|avoid|not|lean towards?)\b|i recommend|i suggest|my (?:instinct|take|preference|vote) (?:is|would be)\b|(?:my |the )?recommend(?:ed|ation)\b|(?:would be|is) (?:the )?(?:better|best) (?:choice|option)?)|(?<!\p{L})(?:ich würde|würde ich|(?:ich )?empfehle|besser wäre|(?:yo )?(?:usaría|recomiendo|sugiero|recomendaría)|je recommande|j'utiliserais)(?!\p{L})|建议|推荐|권장|추천/iu;
 /** Draws the conclusion from what was just said. */
 const THEREFORE =
   /\bthen(?=[.!,]*$|, |,? (?:so|because|since)\b)|^(?:ok(?:ay)?,? )?(?:dann|entonces|pues) (?!noch|als)/iu;
@@ -118,7 +118,7 @@ const CONCLUDES =
 export const isWeak = (text: string): boolean =>
   PASSES.test(text) || WEAK.test(text) || (text.endsWith(' …') && !CONCLUDES.test(text));
 /** Headings of lists that only say where. */
-export const ASIDE =
+const ASIDE =
   /^(?:(?:rejected|discarded|ruled out|not (?:chosen|taken))\b|alternatives considered|(?:verworfen|abgelehnt|descartad[oa]s?|rechazad[oa]s?)(?!\p{L})|已否决|기각|files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does|(?:key )?(?:benefits|advantages|strengths)|pros$|praise|legend\b)/iu;
 const OPEN_ITEM =
   /^\[ \]|^(?:but )?(?:i )?(?:have not|haven't|did not|didn't) (?:yet )?(?:run|push|commit|deploy|appl|merge|migrat|updat|re-?\p{L})|\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don'?t (?:let (?:me|us) )?forget|(?:need|have) to remember|needs? (?:the|an?|its|\p{L}+'s) (?:change|fix|update|review|sign-?off|approval)|i (?:could(?: not|n't)|can(?:not|'t)|was(?: not|n't) able to|have no way to) (?:test|verify|send|push|deploy|publish)|due (?:by|on|next|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\p{L}* \d)|(?<!\b(?:if|when|until|unless|while|that) [^.]{0,40})(?:still fail(?:s|ing)?|not (?:been )?(?:done|applied|deployed|merged|tested) yet|not yet (?:done|applied|deployed|merged|tested))|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will| have to| need to| must) (?:follow up|ask|check with|talk to|come back)|(?:later|at some point),? (?:i|we) (?:have to|must|need to|should))\b|\b(?:remaining|outstanding|next steps?|action items?|follow-?ups?|left(?: to do)?|open(?: (?:questions?|items?|points?))?)(?: (?:for|before|on|in) [\w -]{1,30})?:|\b(?:will|'ll|has to|have to|needs?|should|must|let's|promised|decides|delivers|reviews|sends|signs) (?:[\p{L}\p{N} '_/()-]|\.(?! )){0,80}\b(?:later|at some point|in a follow-up|in q[1-4]|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|(?:the )?\d{1,2}(?:st|nd|rd|th)|\d{1,2}(?=[.,;!)]|$| ?[ap]m\b|:\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:(?:noch|weiterhin) offen|offen (?:ist|sind|bleibt|bleiben)|(?:konnte|kann) ich (?:\p{L}+ ){0,3}nicht (?:testen|prüfen|senden)|no (?:puedo|pude|he podido) (?:enviar|probar|verificar|subir)|noch zu tun|fehl(?:t|en) noch|noch fehl(?:t|en)|noch nicht (?:gelaufen|angewendet|getestet|umgesetzt|erledigt)|(?:muss|müssen|sollten?) (?:\p{L}{2,4} )?(?:noch|bis(?! zu ))|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|(?<!hace )faltan?|todavía hay que|(?:pense[zr]?|penser) à|n'oublie[zr]? pas|(?:il )?reste à|tiene[ns]? que (?:[\p{L}\p{N} '_/()-]){0,80}(?:antes del?|hasta|para el|mañana|el (?:lunes|martes|miércoles|jueves|viernes))|erinner\p{L}{0,2} (?:mich|uns)|(?:nicht |no )(?:vergess|olvid)\p{L}+|vergiss nicht|recuérda(?:me|nos))(?!\p{L})|(?:提醒我|别忘|잊지|待办|还需要|尚未|还没|之前(?:完成|要)|[让请][^，。,]{1,6}在[^，。,]{1,12}前|아직|남은 일|할 일|까지 (?:해야|끝|[^.\n]{0,12}(?:준다|주기로|하기로|보내)))/iu;
@@ -411,7 +411,7 @@ function withOptions(concluded: readonly Statement[], said: readonly Statement[]
 
 /** Says what was done to the work. */
 export const CHANGED =
-  /\b(?:added|changed|removed|renamed|moved|replaced|updated|created|fixed|extracted|reverted|restored|implemented|rewrote|rewritten|switched|introduced|deleted|simplified|refactored|consolidated|merged|converted|exported|wired|pinned|bumped)\b|(?<!\p{L})(?:hinzugefügt|geändert|entfernt|umbenannt|verschoben|ersetzt|erstellt|behoben|añad[ií]\p{L}*|cambi[éa]\p{L}*|elimin[éa]\p{L}*|ajouté|modifié|supprimé|remplacé|créé)(?!\p{L})|(?:已(?:添加|修改|删除|更新|修复)|추가했|수정했|삭제했)/iu;
+  /\b(?:added|changed|removed|renamed|moved|replaced|updated|created|fixed|extracted|reverted|restored|implemented|rewrote|rewritten|switched|introduced|deleted|simplified|refactored|consolidated|merged|converted|exported|wired|pinned|bumped|wrote|split|built|extended|adjusted|enabled|disabled|now (?:\w{2,12}s|include|use|show|have|only|always|never|correctly))\b|(?<!\p{L})(?:hinzugefügt|geändert|entfernt|umbenannt|verschoben|ersetzt|erstellt|behoben|añad[ií]\p{L}*|cambi[éa]\p{L}*|elimin[éa]\p{L}*|ajouté|modifié|supprimé|remplacé|créé)(?!\p{L})|(?:已(?:添加|修改|删除|更新|修复)|추가했|수정했|삭제했)/iu;
 
 /** Before a statement whose subject is in one that is left out. */
 const GAP = '… ';
@@ -571,7 +571,7 @@ const CLAUSE =
 const BRACKETED = /\(([^()]{10,240})\)/g;
 /** After a statement in the same sentence. */
 const REQUEST = /[,;] (?:(?:and|but|so|then) )?(?:can|could|would) (?:you|we) [^?]{1,300}\?$/i;
-const PRONOUN =
+export const PRONOUN =
   /^(?:(?:and|but|so|also|then|however|aber|und|y|pero)[ ,]+)?(?:it|this|that|th[eo]se|they|s?he|das|dies\p{L}{0,2}|er|sie|es|es[oe]|est[oe])(?!\p{L})/iu;
 export const POINTS_BACK =
   /\b(?:this|that|these|those|it|them|both|the (?:first|second|change|fix))\b|(?<!\p{L})(?:das|dies\w{0,2}|esto|eso)(?!\p{L})|[这那]|이것|그것/iu;
@@ -656,9 +656,9 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
 
 /** The last question or offer; of several, the one that has most words of the reply. */
 function findAsked(reply: string, said: readonly Statement[]): Statement | undefined {
-  const asked = said.filter(({ text }) => asksUser(text) || OFFER.test(text)).toReversed();
   const tokens = contentTokens(reply);
   const count = ({ text }: Statement): number => contentTokens(text).filter((token) => tokens.includes(token)).length;
+  const asked = said.filter(({ text }) => asksUser(text) || OFFER.test(text)).toReversed();
   return asked.toSorted((one, other) => count(other) - count(one))[0];
 }
 

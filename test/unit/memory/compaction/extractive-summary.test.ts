@@ -188,31 +188,50 @@ describe('a summary without a model', () => {
       edit('Add a retry to the mail queue.', 'The queue looked fine at first. Added three retries in `queue.ts`.'),
       edit('Rename `send` to `post`.', 'Renamed `send` to `post` in all callers.'),
       edit('No, keep `send`.', "You're right. Reverted, `send` stays."),
-      edit('Format it.', 'All tests pass.'),
+      edit('Format all files of the queue.', 'All tests pass.'),
       say('Why does the queue wait?', 'It waits for the lock.'),
     ];
     const lines = (brief: ReturnType<typeof compact>['brief']) => brief.active.map(({ text }) => text);
     const { brief, nodes } = compact(turns);
     expect(lines(brief)).toEqual([
-      'Goal: Add a retry to the mail queue; last asked: Rename `send` to `post`',
+      'Goal: Add a retry to the mail queue; last asked: Format all files of the queue',
       'Done: Added three retries in `queue.ts`',
       'Done: Reverted, `send` stays',
-      'Done: All tests pass (“Format it”)',
+      'Done: All tests pass (“Format all files of the queue”)',
       'Stands: It waits for the lock',
       'Decided: “No, keep `send`.” to “Renamed `send` to `post` in all callers.”',
     ]);
     expect(nodes.map(({ outcome }) => outcome).join()).not.toContain('Renamed `send`');
+    const undone = edit('Undo the retries.', 'Restored `queue.ts` to how it was.');
+    expect(lines(compact([...turns, undone]).brief).join()).not.toContain('three retries');
     // Kept over compactions, the newest six.
     const step = (at: number) => edit(`Write page ${at} of the handbook.`, `Wrote page${at}.md of the handbook.`);
     const old = brief.active;
     const later = summarizeByRules({ turns: [1, 2, 3, 4, 5].map(step), knownTags: [], brief: '', briefClaims: old });
     expect(lines(later.brief).filter((text) => text.startsWith('Done: '))).toEqual([
       'Done: Reverted, `send` stays',
-      'Done: All tests pass (“Format it”)',
+      'Done: All tests pass (“Format all files of the queue”)',
       ...[1, 2, 3, 4].map((at) => `Done: Wrote page${at}.md of the handbook`),
     ]);
     // The work has moved on.
     expect(lines(later.brief)[0]).toMatch(/^Goal: Write page 1 .*; last asked: Write page 5 /);
+  });
+
+  test('the brief keeps how the last turn with edits ended when others follow, and short prompts whole', () => {
+    const first = say('Write the page about locks.', 'The page is written.');
+    const wish = say('The page about locks is long. Use sections instead.', 'Split `page.md` into sections.');
+    const { brief } = compact([first, wish]);
+    const next = summarizeByRules({
+      turns: [say('Why sections?', 'They have links.')],
+      knownTags: [],
+      brief: '',
+      briefClaims: brief.active,
+    });
+    expect(next.brief.active.map(({ text }) => text).slice(1)).toEqual([
+      'Done: Split `page.md` into sections',
+      'Stands: They have links (“Why sections?”)',
+      'Decided: The page about locks is long. Use sections instead',
+    ]);
   });
 
   test('marks what the user refuted, and names what a title only points to', () => {
