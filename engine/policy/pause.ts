@@ -25,13 +25,10 @@ export const allPaused = (since: string): Pauses => ({ ...NO_PAUSES, everywhere:
 export function activePauses(requested: Pauses, nowMs: number): Pauses {
   const { everywhere, projects } = requested;
   const holds = ({ until }: Pause): boolean => until === null || Date.parse(until) > nowMs;
-  const over = (project: string | null, one: Pause): Pauses['past'] => (holds(one) ? [] : [ended(project, one, nowMs)]);
+  const all = [[null, everywhere] as const, ...Object.entries(projects)];
+  const over = all.flatMap(([project, one]) => (one === null || holds(one) ? [] : [ended(project, one, nowMs)]));
   return {
-    past: [
-      ...requested.past,
-      ...(everywhere === null ? [] : over(null, everywhere)),
-      ...Object.entries(projects).flatMap(([project, one]) => over(project, one)),
-    ],
+    past: [...requested.past, ...over],
     everywhere: everywhere !== null && holds(everywhere) ? everywhere : null,
     projects: Object.fromEntries(Object.entries(projects).filter(([, one]) => holds(one))),
   };

@@ -311,7 +311,12 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
   const isLabeled = ({ text }: Claim): boolean => Object.values(BRIEF).some((mark) => text.startsWith(mark));
   const hints = distinct([...old.filter((each) => !isLabeled(each) && isRule(each.text)), ...rules]).slice(-MOST_RULES);
   const all = [...rest(BRIEF.decided), ...decided.flatMap((each) => claim(BRIEF.decided, inWhole(each), each.turn))];
-  const newest = distinct(all).slice(-MOST_DECIDED);
+  // What was only let done fills what others leave.
+  const accepted = turns.flatMap(({ turn, state }) =>
+    turn.edited ? claim(BRIEF.decided, state.accepts, turn.turnId) : [],
+  );
+  const stated = distinct(all).slice(-MOST_DECIDED);
+  const newest = [...accepted.slice(Math.max(0, accepted.length + stated.length - MOST_DECIDED)), ...stated];
   const getActive = (): Claim[] => [
     ...getGoal(turns, rest(BRIEF.goal)),
     ...done,
@@ -395,9 +400,8 @@ const REQUESTS =
 
 /** The first task of the session, and the last one; what was only pasted counts where nothing was typed. */
 function getGoal(turns: readonly ReadTurn[], old: readonly Claim[]): readonly Claim[] {
-  const asked = turns.filter(
-    ({ state }) => !state.isReply && state.asked !== '' && readStateQuery(state.asked) === null,
-  );
+  const isAsked = ({ asked, isReply }: TurnState) => !isReply && asked !== '' && readStateQuery(asked) === null;
+  const asked = turns.filter(({ state }) => isAsked(state));
   const typed = asked.filter(({ state }) => state.isTyped);
   const tasks = asked.filter((each, at) => (at === 0 || each.state.isTyped) && isTask(each));
   const [former] = old;
@@ -405,14 +409,13 @@ function getGoal(turns: readonly ReadTurn[], old: readonly Claim[]): readonly Cl
   const [begin] = own;
   const end = own.filter((each) => asked.slice(-RECENT).includes(each)).findLast(isRequest) ?? begin;
   if (begin === undefined || end === undefined) return old;
-  const begun = former?.text.replace(NOW_FORMERLY, NOW).slice(BRIEF.goal.length).split(NOW)[0] ?? '';
+  const begun = former?.text.slice(BRIEF.goal.length).split(NOW)[0] ?? '';
   const words = new Set(contentTokens(turns.flatMap(({ state }) => [state.asked, ...state.said]).join(' ')));
   const continues = contentTokens(begun).filter((word) => words.has(word)).length >= CONTINUES;
   const [first, last] = [continues ? begun : getRequest(begin), getRequest(end)];
   const half = GOAL_CHARS / 2;
-  const text = last.startsWith(trimEnd(first, '…'))
-    ? clip(first, GOAL_CHARS)
-    : `${clip(first, half)}${NOW}${clip(last, half)}`;
+  const both = `${clip(first, half)}${NOW}${clip(last, half)}`;
+  const text = last.startsWith(trimEnd(first, '…')) ? clip(first, GOAL_CHARS) : both;
   const source = (continues ? former?.sources[0] : undefined) ?? begin.turn.turnId;
   return [{ text: `${BRIEF.goal}${text}`, sources: [...new Set([source, end.turn.turnId])] }];
 }
@@ -423,8 +426,6 @@ const RECENT = 4;
 const CONTINUES = 2;
 
 const NOW = '; last asked: ';
-/** What earlier versions wrote. */
-const NOW_FORMERLY = '; now: ';
 
 /** Says itself what is wanted, and is no question that was only answered. */
 function isTask({ turn, state }: ReadTurn): boolean {

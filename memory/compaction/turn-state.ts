@@ -55,6 +55,8 @@ export interface TurnState {
   readonly isReply: boolean;
   /** It only lets the assistant do what it offers. */
   readonly isLeave: boolean;
+  /** It lets the assistant do what it offers: the reply with the offer; '' otherwise. */
+  readonly accepts: string;
   /** The assistant agrees to change what it said or did in the turn before. */
   readonly amends: boolean;
   /** It was wrong. */
@@ -221,9 +223,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const spoken = findSpoken(request, typed, before === undefined ? '' : getAnswers(before).join('\n'));
   const own = getOwn(spoken);
   const isWhole = own.length === stated.length && typed.length <= ASKED_CHARS;
-  const statedAsked = isWhole
-    ? oneLine(typed.replace(PARAGRAPH, '$&.')).replace(LEAD_IN, '')
-    : findRequest(spoken, stated);
+  const statedAsked = isWhole ? inSentences(typed) : findRequest(spoken, stated);
   const dated = (text: string): string => withAbsoluteDates(text, turn.atMs);
   const askedText = dated(request.length === 0 ? '' : withQuoted(statedAsked, turn.user));
   const concluded = concluding(answer.said);
@@ -237,7 +237,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const isRecap = own.every(({ text }) => isAsking(text)) && readStateQuery(typed) !== null;
   const byNumber = findNumbered(typed, turn, before);
   const isByNumber = byNumber.answers.length > 0;
-  const amends = before !== undefined && turn.userOrigin === undefined && concedes(turn);
+  const amends = before !== undefined && concedes(turn);
   const byUser = isByNumber ? findDecisions(byNumber.after) : findDecisions(own, before, amends);
   const item =
     (origin: Origin) =>
@@ -257,6 +257,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const todos = findTodos(own);
   const open = [
     ...(reply?.origin !== 'user' || todos.length === 0 ? todos : [reply.text]).map(asUser),
+    ...(reply === null ? [] : reply.later.map(item(reply.origin))),
     ...waiting(isRecap ? [] : answer.said).map((text) => item(getOrigin(text))(clipItem(text))),
   ].slice(0, ITEMS);
   const rules = turn.userOrigin === undefined ? own.filter(({ text }) => isRule(text)).map(({ text }) => text) : [];
@@ -287,6 +288,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     answers: bound?.question ?? '',
     answersOrigin: bound?.origin ?? 'user',
     isLeave: bound?.isLeave === true && todos.length === 0,
+    accepts: bound?.isLeave === true ? dated(clip(bound.text, ITEM_CHARS)) : '',
     amends,
     refutes: amends && OBJECTS.test(typed),
     isReply: bound !== null || (request.length > 0 && typed.split(/\s+/).length <= BARE_WORDS && REPLY.test(typed)),
@@ -304,6 +306,8 @@ function withQuoted(asked: string, user: string): string {
     return line === '' ? whole : `${lead} “${clip(oneLine(line), LED_CHARS)}”`;
   });
 }
+
+const inSentences = (typed: string): string => oneLine(typed.replace(PARAGRAPH, '$&.')).replace(LEAD_IN, '');
 
 const RESENT_CHARS = 4_000;
 const RESENT_LETTERS = 12;
@@ -379,6 +383,7 @@ const DEMANDS = /\b(?:should(?:n't)?|must(?:n't)?|ha(?:s|ve) to|needs? to|make s
 
 /** Whether the answer begins with taking back what was said or done before. */
 const concedes = (turn: TurnText): boolean =>
+  turn.userOrigin === undefined &&
   spokenTexts(turn)
     .slice(0, 2)
     .some(({ text }) => CONCEDES.test(text.trimStart().replaceAll('’', "'")));
@@ -601,7 +606,13 @@ interface Reply {
   readonly isLeave: boolean;
   /** It takes one of several, or says no. */
   readonly isChoice: boolean;
+  /** The others, where it takes one first. */
+  readonly later: readonly string[];
 }
+
+/** What is asked for may be all of it. */
+const ANY = /\b(?:any|some|which) of (?:these|them|those)\b|\bstart with\b/i;
+const FIRST = /\bfirst\b|(?<!\p{L})(?:zuerst|erstmal|primero|d'abord)(?!\p{L})|先|먼저/iu;
 
 /** A short reply with the question, offer or option that it answers; null where it answers none. */
 function getReply(typed: string, turn: TurnText, before: TurnText | undefined): Reply | null {
@@ -629,13 +640,17 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
     const others = [...options].filter(([label]) => !labels.includes(label)).map(([, text]) => getName(text));
     const isSole = picked.length === 1 && others.length <= 4 && others.length > 0 && isChosen && further.length === 0;
     const room = Math.floor((ITEM_CHARS - reply.length) / picked.length);
-    const isOffer = OFFER.test(said.at(-1)?.text ?? '') && !OF_OPTION.test(picked[0] ?? '');
+    const asked = said.at(-1)?.text ?? '';
+    const isOffer = (OFFER.test(asked) || ANY.test(asked)) && !OF_OPTION.test(picked[0] ?? '');
     const rejected =
-      isSole && words.size === 0 ? clip(`; ${isOffer ? 'left out' : 'rejected'}: ${others.join(', ')}`, 120) : '';
+      isSole && words.size === 0
+        ? clip(`; ${isOffer || FIRST.test(reply) ? 'left out' : 'rejected'}: ${others.join(', ')}`, 120)
+        : '';
     const isLabeled = !isChosen || further.length > 0;
     const quotes = picked.map((text, at) => `${isLabeled ? `${labels[at]}: ` : ''}“${clip(text, room)}”`);
     const text = `“${reply}”, that is ${quotes.join(', ')}${rejected}`;
-    return { text, origin: getOrigin(text), question: '', isFree: false, isLeave: false, isChoice: true };
+    const later = FIRST.test(reply) ? others.map((each) => `${each} (after ${getName(picked[0] ?? '')})`) : [];
+    return { text, origin: getOrigin(text), question: '', isFree: false, isLeave: false, isChoice: true, later };
   }
   const asks = findAsked(reply, said);
   const isAnswer = asks !== undefined && answers(reply, asks);
@@ -651,7 +666,15 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
     ? OPEN_ITEM.test(reply) && !isDecision(reply)
     : BARE.test(reply) && [question.text, context].some((each) => OFFER.test(each));
   const isChoice = (isOwn && REPLY.test(reply)) || isDecision(reply) || (isTaken && !isLeave && !BARE.test(reply));
-  return { text, origin: getOrigin(text), question: context, isFree: isPart || !isAnswer, isLeave, isChoice };
+  return {
+    text,
+    origin: getOrigin(text),
+    question: context,
+    isFree: isPart || !isAnswer,
+    isLeave,
+    isChoice,
+    later: [],
+  };
 }
 
 /** The last question or offer; of several, the one that has most words of the reply. */

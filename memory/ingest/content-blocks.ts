@@ -6,11 +6,14 @@ export type Block = Readonly<Record<string, unknown>>;
 
 const REMINDER = ['<system-reminder>', '</system-reminder>'] as const;
 
-export function getBlocks(message: CapturedMessage): readonly Block[] {
-  // A redacted or damaged message is still readable text.
-  const content = parseJson(message.content) ?? message.content;
+export function findBlocks(content: unknown): readonly Block[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return Array.isArray(content) ? content.filter(isRecord) : [];
+}
+
+/** A redacted or damaged message is still readable text. */
+export function getBlocks({ content }: CapturedMessage): readonly Block[] {
+  return findBlocks(parseJson(content) ?? content);
 }
 
 /** The text blocks, without what comet-cc injected. */

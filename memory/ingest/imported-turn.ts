@@ -2,7 +2,7 @@ import { sha256, toText } from '../../common/text.ts';
 import { type CapturedMessage, type CapturedTurn, isContinuation } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
-import type { Block } from './content-blocks.ts';
+import { findBlocks } from './content-blocks.ts';
 
 /** A turn read from a transcript or a JSONL file. */
 export interface ImportedTurn {
@@ -129,9 +129,4 @@ export function turnContentHash(sessionId: string, text: TurnText): string {
   const queued = (text.queued ?? []).join('\n\n');
   const user = text.user.slice(0, text.user.length - queued.length);
   return sha256(['said', sessionId, user.trim(), ...own].join('\n'));
-}
-
-export function findBlocks(content: unknown): readonly Block[] {
-  if (typeof content === 'string') return [{ type: 'text', text: content }];
-  return Array.isArray(content) ? content.filter((block) => typeof block === 'object' && block !== null) : [];
 }

@@ -1,7 +1,7 @@
 import { isRecord, toText } from '../../common/text.ts';
 import { getSource } from '../../common/turn.ts';
-import { type Block, contentText } from './content-blocks.ts';
-import { findBlocks, type ImportedAgent, type ImportedMessage } from './imported-turn.ts';
+import { type Block, contentText, findBlocks } from './content-blocks.ts';
+import type { ImportedAgent, ImportedMessage } from './imported-turn.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 

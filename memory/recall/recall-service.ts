@@ -23,7 +23,7 @@ import {
   type TaskItems,
 } from './project-state.ts';
 import { hasInstructions, isQuarantined } from './quarantine.ts';
-import type { Recaller } from './recall.ts';
+import { getScope, type Recaller } from './recall.ts';
 import type { OpenContext } from './session-context.ts';
 import type {
   MemoryLine,
@@ -97,7 +97,9 @@ export function createRecall(parts: Parts) {
       const recalledHits = await recaller.recall({ ...request, prompt, recent, visibleTurns }, signal);
       const { sessionId, projectDir, shown } = request;
       if (readStateQuery(prompt) !== null) await noticeTails(sessionId, projectDir);
-      const isNear = isInScope(request.scope ?? config.recall.scope, sessionId, getProject(projectDir));
+      const scope = getScope(request.scope ?? config.recall.scope, sessionId, getProject(projectDir));
+      const isNear = (node: MemoryNode): boolean =>
+        node.project === (scope.project ?? node.project) && node.session_id === (scope.sessionId ?? node.session_id);
       const answers = readAnswers(prompt, isNear)
         .filter(({ line }) => lowestOrigin([line.origin, config.recall.leastOrigin]) === config.recall.leastOrigin)
         .filter(({ node, raw, line }) => !shown.has(line.text) && !isVisible(node, raw, visibleTurns));
@@ -234,13 +236,6 @@ function nodesOf(turnId: string, { turnRegistry, catalogue }: Pick<Parts, 'turnR
 function stateHit(item: StateItem): RecallHit {
   const { node, text, turn } = item;
   return { node, score: 1, line: stateLine(item), raw: turn === null ? null : { text, turn }, lanes: {} };
-}
-
-/** Without a project, only the session itself is searched. */
-function isInScope(scope: Scope, sessionId: string, project: string): (node: MemoryNode) => boolean {
-  if (scope === 'all') return () => true;
-  if (scope === 'session' || project === '') return (node) => node.session_id === sessionId;
-  return (node) => node.project === project;
 }
 
 /** What is said in turns that are sent verbatim needs no recall. */

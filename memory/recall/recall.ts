@@ -407,7 +407,7 @@ function isWanted(
 }
 
 /** Without a project, only the session itself is searched. */
-function getScope(scope: Config['recall']['scope'], sessionId: string, project: string): IndexFilter {
+export function getScope(scope: Config['recall']['scope'], sessionId: string, project: string): IndexFilter {
   if (scope === 'all') return {};
   return scope === 'session' || project === '' ? { sessionId } : { project };
 }

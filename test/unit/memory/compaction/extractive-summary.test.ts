@@ -234,6 +234,19 @@ describe('a summary without a model', () => {
     ]);
   });
 
+  test('what was only let done is a decision where files were edited and others leave room', () => {
+    const offer = say('Where is the lock taken?', 'In both callers. Want me to move it into `queue.ts`?');
+    const yes = { ...say('yes', 'Moved the lock into `queue.ts`.'), edited: true as const };
+    const decided = (...turns: ReturnType<typeof say>[]) =>
+      compact(turns).brief.active.flatMap(({ text }) => (text.startsWith('Decided: ') ? [text.slice(9)] : []));
+    const accepted = '“yes” to “In both callers. Want me to move it into `queue.ts`?”';
+    expect(decided(offer, yes)).toEqual([accepted]);
+    expect(decided(offer, say('yes', 'It cannot be moved.'))).toEqual([]);
+    const own = ['pnpm', 'vitest', 'biome', 'knip'].map((tool) => say(`We decided to use ${tool} here.`, 'Ok, noted.'));
+    expect(decided(offer, yes, ...own.slice(1))[0]).toBe(accepted);
+    expect(decided(offer, yes, ...own)).not.toContain(accepted);
+  });
+
   test('marks what the user refuted, and names what a title only points to', () => {
     const asked = say('Where are the trailers of main?', 'The main branch has none: merges drop them.');
     const refuting = (prompt: string) => say(prompt, "You're right, `maxScan` hid them. Only 50 commits are read.");

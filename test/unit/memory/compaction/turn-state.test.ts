@@ -840,6 +840,15 @@ describe('faithful to what was said', () => {
     expect(state.outcome).toBe('The `lock` was taken twice. I moved the release to `queue.ts`. All 14 tests pass.');
   });
 
+  test('of options of which one comes first, the others are open', () => {
+    const before = say(
+      'What is missing?',
+      'Two things:\n1. **Retries**: none\n2. **Metrics**: none\n\nShould I do both?',
+    );
+    const { open } = readTurnState(say('1 first, please', 'Added retries.'), before);
+    expect(open.map(({ text }) => text)).toEqual(['Metrics (after Retries)']);
+  });
+
   test('a reply is paired with the question whose words it has', () => {
     const before = say('Review the labels.', 'Should the footer say "steps"? Should the header stay as it is?');
     const { decisions } = readTurnState(say('yes, the footer should say steps', 'Done.'), before);
