@@ -335,7 +335,7 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
 /** What each turn with edits came to, without what was taken back; of the last turn the brief tells more. */
 function getDeeds(turns: readonly ReadTurn[], last: ReadTurn | undefined, old: readonly Claim[]): Claim[] {
   const deed = (text: string, sources: readonly string[]): Claim[] =>
-    text === '' ? [] : [{ text: `${BRIEF.done}${bare(text.replace(ITEM_START, ''))}`, sources: [...sources] }];
+    text === '' ? [] : [{ text: `${BRIEF.done}${bare(text)}`, sources: [...sources] }];
   const former = old.flatMap((claim) => {
     if (claim.text.startsWith(BRIEF.done)) return [claim];
     const told = findStatements(claim.text.slice(BRIEF.stands.length)).map(({ text }) => text);
@@ -349,24 +349,26 @@ function getDeeds(turns: readonly ReadTurn[], last: ReadTurn | undefined, old: r
   const reverts = turns.map(({ state }) => state.said.filter((text) => REVERTS.test(text)).flatMap(getValues));
   const isStanding = ({ text }: Claim, from: number): boolean =>
     !reverts.slice(from).some((values) => values.some((value) => IDENTIFIER.test(value) && text.includes(value)));
-  const kept = own.flatMap((claims, at) => claims.filter((claim) => isStanding(claim, at + 1)));
-  return distinct([...former.filter((claim) => isStanding(claim, 0)), ...kept]).slice(-MOST_DONE);
+  const kept = [former, ...own].flatMap((claims, at) => claims.filter((claim) => isStanding(claim, at)));
+  return distinct(kept).slice(-MOST_DONE);
 }
 
-/** The number of an item that a sentence ends before. */
-const ITEM_START = /[:;] \d{1,2}\.?$/;
-/** Tells why, how it was, or something beside the work. */
+/** Tells how it was, or something beside the work. */
 const NO_DEED = /^(?:… |problem|(?:the )?issue|limitation|caveat|note|bug|before|previously|files?:)/i;
+/** Tells why, or what may be. */
+const REASONS = /\b(?:fail(?:s|ing)|because|would|could|should|might)\b/i;
 /** Takes back what names the same things. */
 const REVERTS = /\b(?:revert(?:ed|ing)|restor(?:ed|ing)|undid|undone)\b/i;
 /** Begins with what was done. */
-const DID = /^(?:(?:i(?:'ve| have)?|also|fix:|done|now|both) )*\w+ed\b/i;
+const DID =
+  /^(?:(?:i(?:'ve| have)?|also|(?:the )?fix:|(?:key )?changes(?: made)?:|now|both|\d\.) ){0,3}(?:\p{L}{2,14}ed|split|wrote|built|made|set)\b/iu;
 
 /** What a turn did, in one statement; '' where it does not say. */
 function getDone(said: readonly string[]): string {
   const told = said.filter((text) => !isWeak(text) && !NO_DEED.test(text) && !PRONOUN.test(text));
-  const [changes, reports] = [told.filter((text) => CHANGED.test(text)), told.filter(reportsDone)];
-  const deeds = [...changes.filter((text) => DID.test(text)), ...changes, ...reports];
+  const others = told.filter((text) => !REASONS.test(text));
+  const changes = others.filter((text) => CHANGED.test(text) && /\bnow\b/i.test(text));
+  const deeds = [...told.filter((text) => DID.test(text)), ...others.filter(reportsDone), ...changes];
   const named = deeds.filter((text) => text.includes('`') || getValues(text).length > 0);
   const short = named.filter(({ length }) => length <= DONE_CHARS);
   const [text = ''] = [...short, ...named, ...deeds];
@@ -413,8 +415,7 @@ function getGoal(turns: readonly ReadTurn[], old: readonly Claim[]): readonly Cl
   const words = new Set(contentTokens(turns.flatMap(({ state }) => [state.asked, ...state.said]).join(' ')));
   const continues = contentTokens(begun).filter((word) => words.has(word)).length >= CONTINUES;
   const [first, last] = [continues ? begun : getRequest(begin), getRequest(end)];
-  const half = GOAL_CHARS / 2;
-  const both = `${clip(first, half)}${NOW}${clip(last, half)}`;
+  const both = [first, last].map((each) => clip(each, GOAL_CHARS / 2)).join(NOW);
   const text = last.startsWith(trimEnd(first, '…')) ? clip(first, GOAL_CHARS) : both;
   const source = (continues ? former?.sources[0] : undefined) ?? begin.turn.turnId;
   return [{ text: `${BRIEF.goal}${text}`, sources: [...new Set([source, end.turn.turnId])] }];
@@ -424,7 +425,6 @@ function getGoal(turns: readonly ReadTurn[], old: readonly Claim[]): readonly Cl
 const RECENT = 4;
 /** Words that a goal shares with what came after it, where the work continues. */
 const CONTINUES = 2;
-
 const NOW = '; last asked: ';
 
 /** Says itself what is wanted, and is no question that was only answered. */

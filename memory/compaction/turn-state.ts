@@ -296,14 +296,12 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   };
 }
 
-const LED_CHARS = 80;
-
 /** With the first line of what was pasted after a colon, such as the message of an error. */
 function withQuoted(asked: string, user: string): string {
   return asked.replace(/([^:：]{3,40}[:：]) …/, (whole, lead: string) => {
     const at = user.indexOf(lead.trim());
     const [line = ''] = at < 0 ? [] : (/[^\s`][^\n]*/.exec(user.slice(at + lead.trim().length)) ?? []);
-    return line === '' ? whole : `${lead} “${clip(oneLine(line), LED_CHARS)}”`;
+    return line === '' ? whole : `${lead} “${clip(oneLine(line), SHOWN_CHARS)}”`;
   });
 }
 

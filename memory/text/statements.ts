@@ -117,7 +117,7 @@ function bothEnds(text: string): string {
 
 /** What ends so is no sentence: a number, an abbreviation. */
 const UNENDED =
-  /(?:^(?:\d{1,3}|[A-H])[.)]|(?<!\p{L})(?:e\.g|i\.e|etc|vs|z\.B|ca|nr|approx|resp|incl|excl|esp|max|min|bzw|usw|evtl|ggf|vgl|inkl|aprox|pág|núm)\.)$/iu;
+  /(?:(?:^|[:;] )(?:\d{1,3}|[A-H])[.)]|(?<!\p{L})(?:e\.g|i\.e|etc|vs|z\.B|ca|nr|approx|resp|incl|excl|esp|max|min|bzw|usw|evtl|ggf|vgl|inkl|aprox|pág|núm)\.)$/iu;
 
 /** Joins a sentence that turns the one before it to that sentence. */
 function withTurns(sentences: readonly string[]): string[] {
