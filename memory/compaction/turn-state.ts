@@ -83,6 +83,7 @@ const BARE_WORDS = 4;
 /** Less of what is only shown says nothing. */
 const SHOWN_CHARS = 60;
 const SAID_TRIED = 5;
+const MOST_BLOCKS = 100_000;
 const SMALL_OUTCOME = 40;
 
 const POLITE =
@@ -225,7 +226,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const isWhole = own.length === stated.length && typed.length <= ASKED_CHARS;
   const statedAsked = isWhole ? inSentences(typed) : findRequest(spoken, stated);
   const dated = (text: string): string => withAbsoluteDates(text, turn.atMs);
-  const askedText = dated(request.length === 0 ? '' : withQuoted(statedAsked, turn.user));
+  const askedText = dated(request.length === 0 ? '' : withQuoted(statedAsked, withoutMarkup(turn.user)));
   const concluded = concluding(answer.said);
   const texts = withOptions(concluded, answer.said).map(dated);
   const [conclusion = 'no answer', ...others] = texts;
@@ -257,7 +258,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const todos = findTodos(own);
   const open = [
     ...(reply?.origin !== 'user' || todos.length === 0 ? todos : [reply.text]).map(asUser),
-    ...(reply === null ? [] : reply.later.map(item(reply.origin))),
+    ...(reply?.later ?? []).map(item(reply?.origin ?? 'user')),
     ...waiting(isRecap ? [] : answer.said).map((text) => item(getOrigin(text))(clipItem(text))),
   ].slice(0, ITEMS);
   const rules = turn.userOrigin === undefined ? own.filter(({ text }) => isRule(text)).map(({ text }) => text) : [];
@@ -349,7 +350,8 @@ function readAnswer(turn: TurnText) {
     .slice(-SAID_TRIED)
     .map(({ text, origin }, at) => {
       const said = findStatements(text).filter((each) => !isNoise(each.text, 'assistant'));
-      return { said: said.map((each) => ({ ...withItems(each), block: each.block + at * LONGEST_REPEAT })), origin };
+      // No block of one text continues in another.
+      return { said: said.map((each) => ({ ...withItems(each), block: each.block + at * MOST_BLOCKS })), origin };
     });
   const findFrom = (test: (each: Statement) => boolean) => answers.findLastIndex(({ said }) => said.some(test));
   const strong = findFrom(({ text }) => !isWeak(text) && (CONCLUDES.test(text) || CHANGED.test(text)));
@@ -605,12 +607,14 @@ interface Reply {
   /** It takes one of several, or says no. */
   readonly isChoice: boolean;
   /** The others, where it takes one first. */
-  readonly later: readonly string[];
+  readonly later?: readonly string[];
 }
 
 /** What is asked for may be all of it. */
 const ANY = /\b(?:any|some|which) of (?:these|them|those)\b|\bstart with\b/i;
-const FIRST = /\bfirst\b|(?<!\p{L})(?:zuerst|erstmal|primero|d'abord)(?!\p{L})|先|먼저/iu;
+/** Said of an option that is named otherwise. */
+const FIRST =
+  /(?<!the )\bfirst\b(?! (?:one|option))|(?<!\p{L})(?:zuerst|erstmal|(?<!el )primero|d'abord)(?!\p{L})|先|먼저/iu;
 
 /** A short reply with the question, offer or option that it answers; null where it answers none. */
 function getReply(typed: string, turn: TurnText, before: TurnText | undefined): Reply | null {
@@ -664,15 +668,7 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
     ? OPEN_ITEM.test(reply) && !isDecision(reply)
     : BARE.test(reply) && [question.text, context].some((each) => OFFER.test(each));
   const isChoice = (isOwn && REPLY.test(reply)) || isDecision(reply) || (isTaken && !isLeave && !BARE.test(reply));
-  return {
-    text,
-    origin: getOrigin(text),
-    question: context,
-    isFree: isPart || !isAnswer,
-    isLeave,
-    isChoice,
-    later: [],
-  };
+  return { text, origin: getOrigin(text), question: context, isFree: isPart || !isAnswer, isLeave, isChoice };
 }
 
 /** The last question or offer; of several, the one that has most words of the reply. */

@@ -847,6 +847,7 @@ describe('faithful to what was said', () => {
     );
     const { open } = readTurnState(say('1 first, please', 'Added retries.'), before);
     expect(open.map(({ text }) => text)).toEqual(['Metrics (after Retries)']);
+    expect(readTurnState(say('the first one, please', 'Added retries.'), before).open).toEqual([]);
   });
 
   test('a reply is paired with the question whose words it has', () => {
@@ -862,6 +863,12 @@ describe('faithful to what was said', () => {
     expect(read(`${wish}.`)).toMatchObject({ amends: true, refutes: true, decisions: [{ text: `${wish}.` }] });
     expect(read('but the diff is empty.').decisions).toEqual([]);
     expect(readTurnState(say('but the settings should be in git.', 'They are.'), before).decisions).toEqual([]);
+  });
+
+  test('what is asked about has the first line of what is pasted below it, and no markup of the client', () => {
+    const asked = (pasted: string) => readTurnState(say(`With no changes I get this: \n\n${pasted}`, 'Fixed.')).asked;
+    expect(asked('```\nRangeError: Invalid Date\n  at x (a.js:1)\n```')).toContain('“RangeError: Invalid Date”');
+    expect(asked('<ide-selection>secret</ide-selection>\n```\nE_LATE\n```')).not.toContain('secret');
   });
 
   test('a prompt that was stopped and sent again counts once', () => {
