@@ -47,6 +47,14 @@ export function cleanBriefLines(brief: Claims): readonly string[] {
   return text === '' ? [] : text.split('\n').filter((line) => line !== '');
 }
 
+/** In a goal, before what was asked last. */
+export const LAST_ASKED = '; last asked: ';
+
+/** For a new session: memories tell it what was done, and room is left for what its prompts recall. */
+export function inShort(lines: readonly string[]): readonly string[] {
+  return lines.flatMap((line) => (line.startsWith('- Done: ') ? [] : line.split(LAST_ASKED).slice(0, 1)));
+}
+
 function withinSize(claims: Claims): Claims {
   let { active, hints } = claims;
   while (renderBrief({ active, hints }).length > BRIEF_CHARS) {

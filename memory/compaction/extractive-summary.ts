@@ -18,7 +18,7 @@ import {
   SUMMARY_MARKS,
   withoutUserMark,
 } from '../text/validity.ts';
-import { BRIEF_CHARS, renderBrief } from './brief.ts';
+import { BRIEF_CHARS, LAST_ASKED, renderBrief } from './brief.ts';
 import { getChanged } from './supersede.ts';
 import { isShift, type TurnEmbeddings, topicRuns } from './topic-shift.ts';
 import {
@@ -287,10 +287,11 @@ const MOST_DECIDED = 4;
 const MOST_OPEN = 5;
 const MOST_RULES = 8;
 
+const claim = (mark: string, text: string, ...sources: string[]): Claim[] =>
+  text === '' ? [] : [{ text: `${mark}${bare(text)}`, sources }];
+
 /** The state of the work: from outcomes, decisions and open items, never from prompts alone. */
 function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryResult['brief'] {
-  const claim = (mark: string, text: string, turn: string): Claim[] =>
-    text === '' ? [] : [{ text: `${mark}${bare(text)}`, sources: [turn] }];
   const rest = (mark: string): Claim[] => old.filter(({ text }) => text.startsWith(mark));
   const last = turns.findLast(({ state }) => state.outcome !== '');
   const done = getDeeds(turns, last, [...rest(BRIEF.done), ...rest(BRIEF.stands)]);
@@ -298,9 +299,8 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
   const takenBack = decisions.map(({ text }) => findTakenBack(text));
   const decided = decisions.filter(({ text }) => !takenBack.includes(text) && !isRule(text));
   // A short prompt says with a decision what it is about.
-  const whole = new Map(turns.map(({ turn, state }) => [turn.turnId, state.asked]));
-  const inWhole = ({ text, turn }: Decision): string => {
-    const asked = whole.get(turn) ?? '';
+  const inWhole = ({ text, turn: id }: Decision): string => {
+    const asked = turns.find(({ turn }) => turn.turnId === id)?.state.asked ?? '';
     return asked.includes(text) && asked.length <= WHOLE_CHARS ? asked : text;
   };
   const rules = turns.flatMap(({ turn, state }) =>
@@ -333,18 +333,16 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
 }
 
 /** What each turn with edits came to, without what was taken back; of the last turn the brief tells more. */
-function getDeeds(turns: readonly ReadTurn[], last: ReadTurn | undefined, old: readonly Claim[]): Claim[] {
-  const deed = (text: string, sources: readonly string[]): Claim[] =>
-    text === '' ? [] : [{ text: `${BRIEF.done}${bare(text)}`, sources: [...sources] }];
-  const former = old.flatMap((claim) => {
-    if (claim.text.startsWith(BRIEF.done)) return [claim];
-    const told = findStatements(claim.text.slice(BRIEF.stands.length)).map(({ text }) => text);
-    return last === undefined ? [] : deed(getDone(told), claim.sources);
+function getDeeds(turns: readonly ReadTurn[], last: ReadTurn | undefined, before: readonly Claim[]): Claim[] {
+  const former = before.flatMap((old) => {
+    if (old.text.startsWith(BRIEF.done)) return [old];
+    const told = findStatements(old.text.slice(BRIEF.stands.length)).map(({ text }) => text);
+    return last === undefined ? [] : claim(BRIEF.done, getDone(told), ...old.sources);
   });
   const own = turns.map(({ turn, state }, at): Claim[] => {
     if (turn === last?.turn || turn.edited !== true || turns[at + 1]?.state.amends === true) return [];
     const isSmall = state.outcome !== '' && isWeak(state.outcome) && contentTokens(state.asked).length >= LEAST_TASK;
-    return deed(getDone(state.said) || (isSmall ? getStand(state) : ''), [turn.turnId]);
+    return claim(BRIEF.done, getDone(state.said) || (isSmall ? getStand(state) : ''), turn.turnId);
   });
   const reverts = turns.map(({ state }) => state.said.filter((text) => REVERTS.test(text)).flatMap(getValues));
   const isStanding = ({ text }: Claim, from: number): boolean =>
@@ -411,11 +409,11 @@ function getGoal(turns: readonly ReadTurn[], old: readonly Claim[]): readonly Cl
   const [begin] = own;
   const end = own.filter((each) => asked.slice(-RECENT).includes(each)).findLast(isRequest) ?? begin;
   if (begin === undefined || end === undefined) return old;
-  const begun = former?.text.slice(BRIEF.goal.length).split(NOW)[0] ?? '';
+  const begun = former?.text.slice(BRIEF.goal.length).split(LAST_ASKED)[0] ?? '';
   const words = new Set(contentTokens(turns.flatMap(({ state }) => [state.asked, ...state.said]).join(' ')));
-  const continues = contentTokens(begun).filter((word) => words.has(word)).length >= CONTINUES;
+  const continues = contentTokens(begun).some((word) => words.has(word));
   const [first, last] = [continues ? begun : getRequest(begin), getRequest(end)];
-  const both = [first, last].map((each) => clip(each, GOAL_CHARS / 2)).join(NOW);
+  const both = [first, last].map((each) => clip(each, GOAL_CHARS / 2)).join(LAST_ASKED);
   const text = last.startsWith(trimEnd(first, '…')) ? clip(first, GOAL_CHARS) : both;
   const source = (continues ? former?.sources[0] : undefined) ?? begin.turn.turnId;
   return [{ text: `${BRIEF.goal}${text}`, sources: [...new Set([source, end.turn.turnId])] }];
@@ -423,9 +421,6 @@ function getGoal(turns: readonly ReadTurn[], old: readonly Claim[]): readonly Cl
 
 /** Prompts among which the last request is looked for. */
 const RECENT = 4;
-/** Words that a goal shares with what came after it, where the work continues. */
-const CONTINUES = 2;
-const NOW = '; last asked: ';
 
 /** Says itself what is wanted, and is no question that was only answered. */
 function isTask({ turn, state }: ReadTurn): boolean {

@@ -83,6 +83,7 @@ const BARE_WORDS = 4;
 /** Less of what is only shown says nothing. */
 const SHOWN_CHARS = 60;
 const SAID_TRIED = 5;
+/** No block of one text continues in another. */
 const MOST_BLOCKS = 100_000;
 const SMALL_OUTCOME = 40;
 
@@ -350,7 +351,6 @@ function readAnswer(turn: TurnText) {
     .slice(-SAID_TRIED)
     .map(({ text, origin }, at) => {
       const said = findStatements(text).filter((each) => !isNoise(each.text, 'assistant'));
-      // No block of one text continues in another.
       return { said: said.map((each) => ({ ...withItems(each), block: each.block + at * MOST_BLOCKS })), origin };
     });
   const findFrom = (test: (each: Statement) => boolean) => answers.findLastIndex(({ said }) => said.some(test));

@@ -140,7 +140,9 @@ function findClosed(nodes: readonly MemoryNode[], list: 'open' | 'decisions'): (
 }
 
 function getOutcome(node: MemoryNode): StateItem[] {
-  const { title = '', outcome = '', origin } = node;
+  const { title = '', origin } = node;
+  // What was asked last stands in front of it.
+  const outcome = (node.outcome ?? '').replace(/^(Corrected since: )?“[^”]{1,100}” → /, '$1');
   if (outcome === '') return [];
   const text = title === '' || outcome.startsWith(title) ? outcome : `${title}${TITLE_SEPARATOR}${outcome}`;
   return [{ kind: 'outcome', node, text: clip(text, LINE_CHARS), origin, turn: null }];

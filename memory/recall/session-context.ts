@@ -2,7 +2,7 @@ import type { Config } from '../../common/config.ts';
 import type { Scope } from '../../common/policy.ts';
 import { countTokens } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import { cleanBriefLines } from '../compaction/brief.ts';
+import { cleanBriefLines, inShort } from '../compaction/brief.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
 import { getTaskLists } from '../ingest/turn-registry.ts';
 import { withPassedDates } from '../model/dates.ts';
@@ -82,7 +82,8 @@ export function createSessionContext({
     const near = project === '' ? [] : catalogue.all().filter((node) => node.project === project);
     const state = readProjectState(alone ? [] : near);
     const isSettled = (line: string): boolean => state.settled.some((item) => tells(line, item));
-    const briefLines = (shown === null ? [] : cleanBriefLines(current(shown))).filter((line) => !isSettled(line));
+    const clean = shown === null ? [] : cleanBriefLines(current(shown));
+    const briefLines = (own === null ? inShort(clean) : clean).filter((line) => !isSettled(line));
     const most = config.inject.handoffNodes;
     const pinned = project === '' ? [] : passive(project, (node) => !alone || node.session_id === sessionId);
     const items = handedItems(state, { sessionId, most, told: briefLines }).filter(

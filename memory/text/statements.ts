@@ -179,10 +179,8 @@ function shortItems(items: readonly Item[]): Item[] {
     return isNested ? [] : [{ ...item, text: text + below }];
   });
   const room = Math.max(ITEM_CHARS, Math.floor(FOLLOWING_CHARS / outer.length) - 5);
-  return outer.map((item) => ({
-    ...item,
-    text: item.text.length <= room ? item.text : item.short || cut(item.text, room),
-  }));
+  const shorten = ({ text, short }: Item): string => (text.length <= room ? text : short || cut(text, room));
+  return outer.map((item) => ({ ...item, text: shorten(item) }));
 }
 
 function cut(text: string, maxChars: number): string {

@@ -3,7 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { neutralLine } from '../../../../common/text.ts';
 import type { Origin } from '../../../../common/turn.ts';
 import { attributedOrigin } from '../../../../memory/compaction/attribution.ts';
-import { attributeBrief, BRIEF_CHARS, cleanBriefLines, renderBrief } from '../../../../memory/compaction/brief.ts';
+import {
+  attributeBrief,
+  BRIEF_CHARS,
+  cleanBriefLines,
+  inShort,
+  renderBrief,
+} from '../../../../memory/compaction/brief.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
@@ -24,6 +30,11 @@ describe('the brief', () => {
     const active = Object.keys(origins).map((name) => claim(name.repeat(3), name));
     const brief = attributeBrief({ active, hints: [] }, ({ sources }) => origins[sources[0] as string] as Origin);
     expect(cleanBriefLines(brief)).toEqual(['## Active Work Context', '- aaa', '- ddd']);
+  });
+
+  test('tells a new session neither what was done nor what was asked last', () => {
+    const lines = ['- Goal: Add retries; last asked: Format it', '- Done: Added retries', '- Stands: Done'];
+    expect(inShort(lines)).toEqual(['- Goal: Add retries', '- Stands: Done']);
   });
 
   test('never exceeds its size and never cuts a claim', () => {

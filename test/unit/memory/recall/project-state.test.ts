@@ -27,7 +27,11 @@ const KEY = 'Mara rotates the staging key by Friday (2026-03-06)';
 describe('the state of a project', () => {
   it('has open items, decisions and outcomes, newest first and each once', () => {
     const state = readProjectState([
-      node(1, { open: [said('ask Tobias for the invoices')], title: 'Limiter', outcome: 'The limiter is in.' }),
+      node(1, {
+        ...{ open: [said('ask Tobias for the invoices')], title: 'Limiter' },
+        // Without the prompt that it answers.
+        outcome: '“And is it in?” → The limiter is in.',
+      }),
       node(3, { open: [said(KEY, 't3')], decisions: [{ ...said('use pg-boss', 't3'), by: 'user' }] }),
       node(2, { open: [said('Ask Tobias for the invoices', 't2')] }),
     ]);
