@@ -32,7 +32,6 @@ import {
   isWeak,
   joinWithin,
   OF_OPTION,
-  POINTS_BACK,
   PRONOUN,
   readTurnState,
   type TurnState,
@@ -180,7 +179,7 @@ const TITLE_WORDS = 3;
 
 /** With the identifier that is named most, where the title only points to it. */
 function withName(title: string, values: readonly string[], states: readonly TurnState[]): string {
-  if (title === '' || (!POINTS_BACK.test(title) && contentTokens(title).length > TITLE_WORDS)) return title;
+  if (title === '' || (!FOLLOWS.test(title) && contentTokens(title).length > TITLE_WORDS)) return title;
   const texts = states.flatMap(({ asked, said }) => [asked, ...said]);
   const count = (name: string): number => texts.filter((text) => text.includes(name)).length;
   const names = values.filter((value) => IDENTIFIER.test(value) && value.length < TITLE_CHARS / 2);
@@ -282,7 +281,6 @@ const BRIEF = {
 const GOAL_CHARS = 320;
 const DONE_CHARS = 160;
 const MOST_DONE = 6;
-const WHOLE_CHARS = 200;
 const MOST_DECIDED = 4;
 const MOST_OPEN = 5;
 const MOST_RULES = 8;
@@ -298,11 +296,6 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
   const decisions = turns.flatMap(({ state }) => state.decisions.filter(({ by }) => by === 'user'));
   const takenBack = decisions.map(({ text }) => findTakenBack(text));
   const decided = decisions.filter(({ text }) => !takenBack.includes(text) && !isRule(text));
-  // A short prompt says with a decision what it is about.
-  const inWhole = ({ text, turn: id }: Decision): string => {
-    const asked = turns.find(({ turn }) => turn.turnId === id)?.state.asked ?? '';
-    return asked.includes(text) && asked.length <= WHOLE_CHARS ? asked : text;
-  };
   const rules = turns.flatMap(({ turn, state }) =>
     state.rules.map((text): Claim => ({ text, sources: [turn.turnId] })),
   );
@@ -310,7 +303,7 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
   const open = findOpen(turns).flatMap(({ text, turn }) => claim(BRIEF.open, text, turn));
   const isLabeled = ({ text }: Claim): boolean => Object.values(BRIEF).some((mark) => text.startsWith(mark));
   const hints = distinct([...old.filter((each) => !isLabeled(each) && isRule(each.text)), ...rules]).slice(-MOST_RULES);
-  const all = [...rest(BRIEF.decided), ...decided.flatMap((each) => claim(BRIEF.decided, inWhole(each), each.turn))];
+  const all = [...rest(BRIEF.decided), ...decided.flatMap(({ text, turn }) => claim(BRIEF.decided, text, turn))];
   // What was only let done fills what others leave.
   const accepted = turns.flatMap(({ turn, state }) =>
     turn.edited ? claim(BRIEF.decided, state.accepts, turn.turnId) : [],

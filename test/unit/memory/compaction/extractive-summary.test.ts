@@ -217,7 +217,7 @@ describe('a summary without a model', () => {
     expect(lines(later.brief)[0]).toMatch(/^Goal: Write page 1 .*; last asked: Write page 5 /);
   });
 
-  test('the brief keeps how the last turn with edits ended when others follow, and short prompts whole', () => {
+  test('the brief keeps how the last turn with edits ended when others follow', () => {
     const first = say('Write the page about locks.', 'The page is written.');
     const wish = say('The page about locks is long. Use sections instead.', 'Split `page.md` into sections.');
     const { brief } = compact([first, wish]);
@@ -230,7 +230,7 @@ describe('a summary without a model', () => {
     expect(next.brief.active.map(({ text }) => text).slice(1)).toEqual([
       'Done: Split `page.md` into sections',
       'Stands: They have links (“Why sections?”)',
-      'Decided: The page about locks is long. Use sections instead',
+      'Decided: Use sections instead',
     ]);
   });
 
