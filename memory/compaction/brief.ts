@@ -58,7 +58,9 @@ export function inShort(lines: readonly string[]): readonly string[] {
 function withinSize(claims: Claims): Claims {
   let { active, hints } = claims;
   while (renderBrief({ active, hints }).length > BRIEF_CHARS) {
-    if (hints.length > 0) hints = hints.slice(0, -1);
+    const deed = active.findIndex(({ text }) => text.startsWith('Done: '));
+    if (deed >= 0) active = active.toSpliced(deed, 1);
+    else if (hints.length > 0) hints = hints.slice(0, -1);
     else active = active.slice(0, -1);
   }
   return { active, hints };

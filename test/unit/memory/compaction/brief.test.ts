@@ -32,6 +32,18 @@ describe('the brief', () => {
     expect(cleanBriefLines(brief)).toEqual(['## Active Work Context', '- aaa', '- ddd']);
   });
 
+  test('what was done gives way first, the oldest before the others', () => {
+    const claim = (text: string) => ({ text, sources: ['a'.repeat(64)] });
+    const deeds = Array.from({ length: 6 }, (_, at) => claim(`Done: ${at} ${'x'.repeat(300)}`));
+    const active = [claim('Goal: g'), ...deeds, claim('Decided: d'), claim('Open: o'), claim('Next: n')];
+    const brief = attributeBrief({ active, hints: [claim('never')] }, () => 'assistant');
+    expect(brief.active.map(({ text }) => text.slice(0, 7))).toEqual([
+      ...['Goal: g', 'Done: 2', 'Done: 3', 'Done: 4', 'Done: 5'],
+      ...['Decided', 'Open: o', 'Next: n'],
+    ]);
+    expect(brief.hints).toHaveLength(1);
+  });
+
   test('tells a new session neither what was done nor what was asked last', () => {
     const lines = ['- Goal: Add retries; last asked: Format it', '- Done: Added retries', '- Stands: Done'];
     expect(inShort(lines)).toEqual(['- Goal: Add retries', '- Stands: Done']);
