@@ -182,8 +182,11 @@ function hasThinking({ infos }: ConversationView): boolean {
 }
 
 /** Thinking in an answer that did not pass the proxy is bound to the client's own prefix, not to the plan's. */
-function hasUnproxiedMessages({ infos }: ConversationView, { plan, servedAt }: Match): boolean {
-  return !isEmptyPlan(plan) && infos.some((info, index) => index > servedAt + 1 && info.hasThinking);
+function hasUnproxiedMessages({ infos }: ConversationView, { plan, servedAt, signatures }: Match): boolean {
+  if (isEmptyPlan(plan)) return false;
+  const answer = infos[servedAt + 1];
+  const isOther = answer?.hasThinking === true && signatures.length > 0 && !signatures.includes(answer.signature);
+  return isOther || infos.some((info, index) => index > servedAt + 1 && info.hasThinking);
 }
 
 /** Turns that a cut could need and that have no durable node yet; empty while the history is far from the trigger. */

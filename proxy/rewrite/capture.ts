@@ -31,7 +31,7 @@ import {
   readMessageText,
 } from '../wire/conversation.ts';
 import { findResultsEnd, type Slice, scanObject } from '../wire/json.ts';
-import { extendLineage, hashMessage } from '../wire/message.ts';
+import { extendLineage, hashMessage, readSignature } from '../wire/message.ts';
 import { isMergedPrompt, type PartSpan, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import { classifyApiError, readApiMessage } from '../wire/validate.ts';
 import { describeUse, type RewriteResult, refusesReceived } from './plan.ts';
@@ -61,6 +61,7 @@ export interface ResponseRecorderDeps {
   readonly subagents?: SubagentSource;
   readonly log: ProxyLog;
   readonly saveLater: PlanCache['saveLater'];
+  readonly noteAnswer: PlanCache['index']['noteAnswer'];
 }
 
 /** Records what follows a response: the cost, the receipt, a refused plan, the captured turn. */
@@ -104,6 +105,8 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
         usage: message.usage,
       });
     }
+    if (message !== null && plan !== null)
+      deps.noteAnswer(view.lineage.at(-1) as string, readSignature(message.content));
     receipts.settle(request.requestId, { status: response.status, refusal: response.errorText, account });
     if (message !== null) captureTurn(result, response, message);
   }

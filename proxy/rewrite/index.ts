@@ -166,6 +166,7 @@ class RewritePipeline implements Rewriter {
       answered: this.#answered,
       unfinished: this.#unfinished,
       saveLater: plans.saveLater,
+      noteAnswer: (served, signature) => plans.index.noteAnswer(served, signature),
     });
   }
 

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { createKeyedMutex } from '../../common/async.ts';
 import type { Problem } from '../../common/errors.ts';
 import { appendTo, ensureDir } from '../../common/files.ts';
+import { LruMap } from '../../common/map.ts';
 import { sha256 } from '../../common/text.ts';
 import type { ProxyLog } from '../ports.ts';
 import type { ConversationView } from '../wire/conversation.ts';
@@ -157,6 +158,7 @@ export type PlanCache = Awaited<ReturnType<typeof openPlanCache>>;
 
 /** More sessions than are in use at one time. */
 const MAX_SESSIONS = 64;
+const MAX_SIGNATURES = 10_000;
 
 /** @throws what the plan store throws while loading */
 export async function openPlanCache(plans: PlanStore, log: ProxyLog, maxSessions = MAX_SESSIONS) {
@@ -248,6 +250,8 @@ export class PlanIndex {
   readonly #plans = new Map<string, EpochPlan>();
   readonly #plansByServed = new Map<string, string[]>();
   readonly #uses = new Map<string, readonly PlanUse[]>();
+  /** Of the answers to requests with these lineage hashes. */
+  readonly #signatures = new LruMap<string, readonly string[]>(MAX_SIGNATURES);
   readonly #rewrittenSessions = new Set<string>();
   /** Least recently used first. */
   readonly #sessions = new Map<string, SessionPlans>();
@@ -310,6 +314,11 @@ export class PlanIndex {
     this.#sessions.set(sessionId, session);
   }
 
+  /** The same request can also be answered past the proxy. */
+  noteAnswer(served: string, signature: string): void {
+    this.#signatures.set(served, [...(this.#signatures.get(served) ?? []), signature]);
+  }
+
   /** Records that rebuild what the index has of this session. */
   getRecords(sessionId: string): PlanRecord[] {
     const session = this.#sessions.get(sessionId);
@@ -349,7 +358,10 @@ export class PlanIndex {
       const plans = ids
         .map((id) => this.#plans.get(id))
         .filter((plan) => plan !== undefined && (plan.slice !== undefined) === (scope === 'subagent')) as EpochPlan[];
-      const toMatch = (plan: EpochPlan): Match => ({ plan, servedAt: index, uses: this.#uses.get(plan.id) ?? [] });
+      const toMatch = (plan: EpochPlan): Match => {
+        const signatures = this.#signatures.get(view.lineage[index] as string) ?? [];
+        return { plan, servedAt: index, signatures, uses: this.#uses.get(plan.id) ?? [] };
+      };
       const own = plans.findLast((plan) => plan.sessionId === sessionId);
       if (own !== undefined) return isAnswered || scope !== 'answered' ? toMatch(own) : null;
       const other = plans.at(-1);
@@ -364,7 +376,7 @@ export class PlanIndex {
     const plan = this.#plans.get(id);
     const servedAt = (plan === undefined ? null : locatePlan(plan, lineage))?.stripEnd ?? 0;
     if (plan === undefined || servedAt - 1 < Math.max(0, than?.servedAt ?? 0)) return null;
-    return { plan, servedAt: servedAt - 1, uses: this.#uses.get(id) ?? [] };
+    return { plan, servedAt: servedAt - 1, signatures: [], uses: this.#uses.get(id) ?? [] };
   }
 
   /** Evicts the least recently used sessions until at most `maxSessions` remain. */

@@ -84,6 +84,8 @@ export interface Match {
   readonly plan: EpochPlan;
   /** Index of the newest message that the plan was already used for. */
   readonly servedAt: number;
+  /** Of the answers to the request up to there; empty where none is known, as after a restart. */
+  readonly signatures: readonly string[];
   /** The last of each model and effort. */
   readonly uses: readonly PlanUse[];
 }

@@ -17,6 +17,7 @@ import {
   hashMessage,
   isThinking,
   readPinned,
+  readSignature,
   readText,
   shapeHead,
   shapeMessage,
@@ -257,6 +258,7 @@ export function describeMessage(message: unknown, at: Slice) {
     /** What the user typed beside tool results, or in a system message while the turn ran; null without any. */
     typed: findTyped(String(role), content, answersTool),
     hasThinking: blocks.some(isThinking),
+    signature: readSignature(blocks),
     tokens: estimateTokens(at.end - at.start - encoded.bytes) + encoded.count * IMAGE_TOKENS,
     shape: shapeMessage(message),
     directories: findDirectories(String(role), content),

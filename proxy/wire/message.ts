@@ -33,6 +33,14 @@ export function isThinking(block: unknown): boolean {
   return isRecord(block) && THINKING.has(String(block['type']));
 }
 
+const SIGNATURE_CHARS = 32;
+
+/** The end of the signature that tells an answer's thinking from that of another; '' without one. */
+export function readSignature(blocks: readonly unknown[]): string {
+  const { signature = '' } = Object(blocks.findLast(isThinking)) as { signature?: unknown };
+  return String(signature).slice(-SIGNATURE_CHARS);
+}
+
 function sortKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortKeys);
   if (!isRecord(value)) return value;

@@ -94,7 +94,7 @@ describe('plans of more sessions than are held', () => {
     expect(shelf.index.match(view, 'a')).toBeNull();
     expect(shelf.index.wasRewritten('a')).toBe(true);
     await shelf.load(view.lineage, 'a');
-    expect(shelf.index.match(view, 'a')).toEqual({ plan: getPlan('a'), servedAt: 6, uses: [use] });
+    expect(shelf.index.match(view, 'a')).toEqual({ plan: getPlan('a'), servedAt: 6, signatures: [], uses: [use] });
     expect(shelf.index.getRecords('a')).toHaveLength(5);
     await live('a');
     expect(shelf.index.getRecords('b')).toEqual([]); // had to make room

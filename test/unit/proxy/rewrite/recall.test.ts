@@ -135,7 +135,7 @@ describe('a recall that misses its deadline', () => {
     const view = getView({ model: 'claude-opus-5-5', ...body });
     const plan = { ...EMPTY_PLAN, id: 'p', sessionId: 's', createdAtMs: 0 };
     const use = { atMs: 0, model: view.model, effort: view.effort };
-    const input = { view, match: { plan, servedAt: 0, uses: [use] }, rule: null, hasLateLines: true };
+    const input = { view, match: { plan, servedAt: 0, signatures: [], uses: [use] }, rule: null, hasLateLines: true };
     expect(decideStep(input as unknown as StepInput).kind).toBe(kind);
     expect(decideStep({ ...input, hasLateLines: false } as unknown as StepInput).kind).toBe('replay');
   });
@@ -158,7 +158,7 @@ describe('a recall that misses its deadline', () => {
       const view = getView({ model: 'claude-opus-5-5', messages: [PROMPT, call, ...messages] });
       expect(readPromptText(view, 2)).toBe(kind === 'extend' ? 'No, use the other port.' : '');
       const plan = { ...EMPTY_PLAN, id: 'p', sessionId: 's', createdAtMs: 0 };
-      const match = { plan, servedAt: 0, uses: [{ atMs: 0, model: view.model, effort: view.effort }] };
+      const match = { plan, servedAt: 0, signatures: [], uses: [{ atMs: 0, model: view.model, effort: view.effort }] };
       expect(decideStep({ view, match, rule: null, hasLateLines: false } as unknown as StepInput).kind).toBe(kind);
     }
   });
