@@ -12,6 +12,7 @@
  *   a result whose node has a right turn elsewhere. What is right: `real/right.ts`.
  * - `in the prompt`: the answer is in what the rewriter adds to the request for this prompt, in its own budget, with
  *   the deadline of the configuration and without; the block that every session begins with is counted apart.
+ * - `as a later prompt`: the same as the second, third and fourth prompt of one session (`real/later.ts`).
  * - `--ablate` asks again without one lane, weight or rule at a time, and with constants of the relevance filter switched
  *   off, halved or doubled; the first row of its table changes nothing.
  * - rewordings and the harder questions without an answer are in `real/questions.ts`; rules are chosen on those of
@@ -29,6 +30,7 @@ import { DATA } from './paths.ts';
 import { type Corpus, PROJECT_DIR, type RealTurn, unpackCorpus } from './real/corpus.ts';
 import { FURTHER, FURTHER_HARD } from './real/further.ts';
 import { type Label, type Labels, readLabels } from './real/labels.ts';
+import { askLater, type Later } from './real/later.ts';
 import { type Asker, importCorpus, openAsker, openRealMemory, readTurnMap } from './real/product.ts';
 import { measureQuality, type Quality } from './real/quality.ts';
 import { HARD, PARAPHRASES } from './real/questions.ts';
@@ -154,8 +156,15 @@ async function run(corpus: Corpus): Promise<void> {
 async function measure(memory: Memory, corpus: Corpus) {
   const labels = readLabels();
   const turns = await readTurnMap(home, corpus);
+  const asked = await askAll(memory, corpus, await openAsker(memory));
+  const later: Record<string, Later> = {};
+  for (const name of ['questions', 'paraphrases', 'further'] as const) {
+    const all = asked.details[name].map((each) => each.asked);
+    later[name] = await askLater(memory, name, all);
+  }
   return {
-    ...(await askAll(memory, corpus, await openAsker(memory))),
+    ...asked,
+    later,
     quality: measureQuality(memory, corpus, labels),
     worth: getWorth(memory, turns, corpus, labels),
   };
@@ -188,7 +197,7 @@ async function askAll(memory: Memory, corpus: Corpus, hurried?: Asker) {
     unanswerable: { easy: getLoudness(easy), hard: getLoudness(hard), further: getLoudness(furtherHard) },
     deadline_misses: { count: asker.misses(), of: questions.length + paraphrases.length + further.length },
     latency_ms: { p50: round(spread(times).p50), p95: round(spread(times).p95) },
-    details: { questions, paraphrases, easy, hard },
+    details: { questions, paraphrases, further, easy, hard },
   };
 }
 
@@ -390,14 +399,15 @@ function print(report: Report): void {
     `${report.turns} turns, ${report.added} imported in ${report.import_s} s`,
     ...(
       [
-        ['questions', questions],
-        ['rewordings', paraphrases],
-        ['further rewordings', report.further],
+        ['questions', questions, report.later['questions']],
+        ['rewordings', paraphrases, report.later['paraphrases']],
+        ['further rewordings', report.further, report.later['further']],
       ] as const
-    ).flatMap(([name, each]) => [
+    ).flatMap(([name, each, later = []]) => [
       `${name} (${each.of}), right turn in the first ${SHOWN}: before the filter ${each.found.product} (memory ${each.found.product_memory}), through it ${each.recalled}; BM25 ${each.found.bm25}, keyword count ${each.found.keyword_count}`,
       `  MRR ${each.mrr.product}; BM25 ${each.mrr.bm25}, keyword count ${each.mrr.keyword_count}`,
       `  answer in the prompt ${each.in_prompt.product} of ${each.of}, without a deadline ${each.in_prompt.product_without_deadline}; ${SNIPPET_CHARS} characters of BM25's first turn: the best ${each.in_prompt.bm25_snippet}, the last ${each.in_prompt.bm25_ending}; block of the session ${each.in_prompt.block}`,
+      `  as a later prompt: answers ${later.map(({ answered }) => answered).join(', ')} as the second, third and fourth of a session; anything ${later.map(({ given }) => given).join(', ')}`,
     ]),
     `injected though nothing answers: easy ${unanswerable.easy.injected} of ${unanswerable.easy.of}, hard ${unanswerable.hard.injected} of ${unanswerable.hard.of}, further ${unanswerable.further.injected} of ${unanswerable.further.of}`,
     `deadline missed ${late.count} of ${late.of}; one recall ${latency.p50} ms, 95 % below ${latency.p95} ms`,

@@ -425,6 +425,8 @@ export interface ShownText {
   readonly block: readonly string[];
   /** Of what prompts got since, oldest first. */
   readonly since: readonly string[];
+  /** When the system block was written. */
+  readonly blockMs: number;
 }
 
 export interface RecallRequest {

@@ -9,7 +9,7 @@ import type { Redactor } from '../redact/index.ts';
 import type { Embedder } from './embeddings/embedder.ts';
 import { findSimilarity } from './embeddings/static-embedder.ts';
 import { type DropReason, type ExtractedFact, extractFacts, type FactTurn } from './facts/extract-facts.ts';
-import type { Fact } from './facts/fact.ts';
+import { type Fact, isOfUser } from './facts/fact.ts';
 import { type FactStore, getKey, type Similarity, type TurnSource } from './facts/fact-store.ts';
 import { type Concept, conceptNamed, type Ontology } from './facts/ontology.ts';
 import { extractByRules } from './facts/rule-extractor.ts';
@@ -292,11 +292,6 @@ function resolveFact(prefix: string, all: readonly FactView[]): FactView {
   const exact = fitting.filter(({ id }) => id === prefix);
   const none = `no fact ${prefix}; see comet-cc facts ls`;
   return getOnly(exact.length > 0 ? exact : fitting, none, `${prefix} fits several facts; give more of the id`);
-}
-
-/** Facts of these concepts are the user's, in every project. */
-function isOfUser(concept: string): boolean {
-  return concept.startsWith('Person.');
 }
 
 /** What the user typed, and what the assistant says of its own; text from outside is in neither. */

@@ -160,7 +160,7 @@ function toolTexts(content: unknown): string[] {
   ]);
 }
 
-function getTexts(body: Buffer): { readonly messages: readonly string[]; readonly system: readonly string[] } {
+export function getTexts(body: Buffer): { readonly messages: readonly string[]; readonly system: readonly string[] } {
   const { messages, system } = JSON.parse(body.toString('utf8')) as Body;
   return { messages: messages.flatMap(({ content }) => texts(content)), system: texts(system) };
 }

@@ -23,6 +23,11 @@ export const factSchema = z.object({
 });
 export type Fact = Readonly<z.infer<typeof factSchema>>;
 
+/** Facts of these concepts are the user's, in every project. */
+export function isOfUser(concept: string): boolean {
+  return concept.startsWith('Person.');
+}
+
 export const factStateSchema = z.object({
   version: z.literal(1),
   /** What holds, by the time of the last assertion. */

@@ -1,6 +1,6 @@
 import { finishesWithin } from '../../common/async.ts';
 import { countTokens } from '../../common/text.ts';
-import type { Fact } from '../facts/fact.ts';
+import { type Fact, isOfUser } from '../facts/fact.ts';
 import { contextBlock, type FactSource, quoteValue } from '../facts/fact-block.ts';
 import { conceptNamed } from '../facts/ontology.ts';
 import type { BlockRequest, OpenBlock, ShownText } from '../recall/types.ts';
@@ -26,20 +26,22 @@ function strongestFacts({ ontology, facts }: FactSource, budgetTokens: number, s
   return kept;
 }
 
-const CHANGED = 'Facts that changed since the Facts section of the system prompt; this is newer:';
+const CHANGED = 'Facts that are newer than the system prompt, or that it does not have:';
 const ENDED = 'no longer ';
 /** What is negated in fewer characters may stand in another line for something else. */
 const TELLING_CHARS = 8;
 const FACT_LINE = /^- (no longer )?([A-Za-z0-9.]+): (?=")/;
 
 /**
- * What holds now and was not shown, and what was shown and was negated; lines that were shown are read again, so that
- * each change is in one answer only.
+ * What was said since in other sessions, what the block lacks about the user, and what was shown and no longer is so;
+ * lines that were shown are read again, so that each change is in one answer only. Other facts that the block had no room
+ * for wait for the next one.
  */
 export function changedFactLines(
   { ontology, facts, closed }: ChangingFacts,
-  { block, since, sessionId, budgetTokens }: ShownText & { readonly sessionId: string; readonly budgetTokens: number },
+  given: ShownText & { readonly sessionId: string; readonly budgetTokens: number },
 ): string[] {
+  const { block, since, blockMs, sessionId, budgetTokens } = given;
   const shown = readShown([...block, ...since]);
   const getKey = ({ concept, value }: Fact): string => `${concept}: ${quoteValue(value)}`;
   const holding = new Set(facts.map(getKey));
@@ -54,8 +56,13 @@ export function changedFactLines(
     left -= countTokens(line);
     return [line];
   });
-  const isNew = (fact: Fact): boolean => !(shown.get(getKey(fact)) ?? wasTold(fact.value, others));
-  const fresh = strongestFacts({ ontology, facts }, budgetTokens, sessionId).filter(isNew);
+  const isDue = ({ concept, session_id, valid_from }: Fact): boolean =>
+    session_id !== sessionId && (isOfUser(concept) || Date.parse(valid_from) >= blockMs);
+  const isNew = (fact: Fact): boolean => {
+    const holds = shown.get(getKey(fact));
+    return holds === undefined ? isDue(fact) && !wasTold(fact.value, others) : !holds;
+  };
+  const fresh = facts.filter(isNew);
   const asserted = factLines({ ontology, facts: fresh }, { sessionId, told: [], budgetTokens: left });
   const lines = [...asserted.filter((line) => FACT_LINE.test(line)), ...ended];
   return lines.length === 0 ? [] : [CHANGED, ...lines];

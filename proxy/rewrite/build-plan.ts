@@ -458,13 +458,21 @@ function sumTextTokens(texts: readonly { readonly text: string }[]): number {
 function fitSystemBlock(texts: SystemTexts, most: number): Rendered | null {
   const { brief, lines, library = [] } = texts;
   for (let count = brief.length + lines.length + library.length; count > 0; count -= 1) {
-    const left = { ...texts, brief: brief.slice(0, count), lines: lines.slice(0, Math.max(0, count - brief.length)) };
-    const pages = library.slice(0, Math.max(0, count - brief.length - lines.length));
-    const lastEntry = pages.findLastIndex((line) => !line.startsWith('#'));
-    const block = renderSystemBlock({ ...left, library: pages.slice(0, lastEntry + 1) });
+    const left = {
+      brief: takeEntries(brief, count),
+      lines: lines.slice(0, Math.max(0, count - brief.length)),
+      library: takeEntries(library, Math.max(0, count - brief.length - lines.length)),
+    };
+    const block = renderSystemBlock({ ...texts, ...left });
     if (block === null || sumTextTokens([block]) <= most) return block;
   }
   return null;
+}
+
+/** Of the first lines, without headings at the end. */
+function takeEntries(all: readonly string[], count: number): readonly string[] {
+  const taken = all.slice(0, count);
+  return taken.slice(0, taken.findLastIndex((line) => !line.startsWith('#')) + 1);
 }
 
 type SystemPart = Pick<EpochPlan, 'systemBlock' | 'systemNodeIds' | 'systemFound'>;

@@ -172,6 +172,11 @@ export async function openPlanCache(plans: PlanStore, log: ProxyLog, maxSessions
     index.evict(maxSessions, (sessionId) => !unwritten.has(sessionId));
   }
 
+  function applySent(record: PlanRecord): void {
+    if ('served' in record) index.expectAnswers(record.served);
+    apply([record]);
+  }
+
   /** A read never evicts; eviction happens on the next write, so a lookup can hold everything it loads. */
   function restore(sessionId: string): Promise<void> {
     const underway =
@@ -221,11 +226,11 @@ export async function openPlanCache(plans: PlanStore, log: ProxyLog, maxSessions
     /** Resolves once the record is durable; the record is applied only then. */
     async save(sessionId: string, record: PlanRecord): Promise<void> {
       await plans.append(sessionId, record, true, () => index.getRecords(sessionId));
-      apply([record]);
+      applySent(record);
     },
     /** Applies the record now and writes it in the background. */
     saveLater(sessionId: string, record: PlanRecord): void {
-      apply([record]);
+      applySent(record);
       plans
         .append(sessionId, record, false, () => index.getRecords(sessionId))
         .catch((error: unknown) => {
@@ -314,9 +319,14 @@ export class PlanIndex {
     this.#sessions.set(sessionId, session);
   }
 
-  /** The same request can also be answered past the proxy. */
+  /** From its first use on, all answers to a request are known, and another one came past the proxy. */
+  expectAnswers(served: string): void {
+    if (!this.#plansByServed.has(served)) this.#signatures.set(served, []);
+  }
+
   noteAnswer(served: string, signature: string): void {
-    this.#signatures.set(served, [...(this.#signatures.get(served) ?? []), signature]);
+    const known = this.#signatures.get(served);
+    if (known !== undefined) this.#signatures.set(served, [...known, signature]);
   }
 
   /** Records that rebuild what the index has of this session. */

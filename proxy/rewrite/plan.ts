@@ -84,7 +84,7 @@ export interface Match {
   readonly plan: EpochPlan;
   /** Index of the newest message that the plan was already used for. */
   readonly servedAt: number;
-  /** Of the answers to the request up to there; empty where none is known, as after a restart. */
+  /** Of the answers to the request up to there; empty where they are unknown, as after a restart. */
   readonly signatures: readonly string[];
   /** The last of each model and effort. */
   readonly uses: readonly PlanUse[];

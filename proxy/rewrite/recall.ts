@@ -276,10 +276,10 @@ function findInjectedLines(plan: EpochPlan, view: ConversationView, config: Pick
 }
 
 /** An abandoned branch has injections that this one lacks. */
-function findShownText({ systemBlock, injections }: EpochPlan, view: ConversationView) {
+function findShownText({ systemBlock, injections, createdAtMs: blockMs }: EpochPlan, view: ConversationView) {
   const hashes = new Set(view.lineage);
   const shown = injections.filter(({ anchor }) => hashes.has(anchor));
-  return { block: systemBlock?.split('\n') ?? [], since: shown.flatMap(({ text }) => text.split('\n')) };
+  return { block: systemBlock?.split('\n') ?? [], since: shown.flatMap(({ text }) => text.split('\n')), blockMs };
 }
 
 /** The system block stays as it is within an epoch, unless each prompt rewrites it. */

@@ -4,7 +4,7 @@ import { countTokens } from '../../../../common/text.ts';
 import { DEFAULT_ONTOLOGY } from '../../../../memory/facts/default-ontology.ts';
 import { createFactStore } from '../../../../memory/facts/fact-store.ts';
 import { changedFactLines, factLines, withFacts } from '../../../../memory/pages/format-facts.ts';
-import { negated, said, talk } from '../../../helpers/facts.ts';
+import { negated, said, START, talk } from '../../../helpers/facts.ts';
 
 const CONCEPTS = ['Project.Decision', 'Person.Preference', 'Session.Focus', 'Project.Environment'];
 const store = () => createFactStore({ ontology: DEFAULT_ONTOLOGY });
@@ -14,10 +14,10 @@ describe('facts that changed since they were shown', () => {
   it('are named once: what is new, what was negated, and what holds again', () => {
     const facts = store();
     talk(facts, [said('Project.Decision', redis), said('Person.Preference', 'small commits')]);
-    const block = factLines(facts, { sessionId: 's1', told: [], budgetTokens: 300 });
+    const block = factLines(facts, { sessionId: 's2', told: [], budgetTokens: 300 });
     const since: string[] = [];
     const next = (): readonly string[] => {
-      const lines = changedFactLines(facts, { block, since, sessionId: 's1', budgetTokens: 300 });
+      const lines = changedFactLines(facts, { block, since, blockMs: START, sessionId: 's2', budgetTokens: 300 });
       since.push(...lines);
       return lines.slice(1);
     };
@@ -34,10 +34,25 @@ describe('facts that changed since they were shown', () => {
     const facts = store();
     talk(facts, [said('Session.Focus', 'the parser'), said('Project.Decision', redis)]);
     const brief = ['## Decided', `- we use ${redis}`];
-    const shown = { block: [...brief, '- Session.Focus: "the parser"'], since: [], sessionId: 's1', budgetTokens: 300 };
+    const told = { block: [...brief, '- Session.Focus: "the parser"'], since: [], blockMs: 0 };
     talk(facts, ...Array.from({ length: 20 }, () => []));
     expect(facts.facts.map(({ concept }) => concept)).toEqual(['Project.Decision']);
-    expect(changedFactLines(facts, shown)).toEqual([]);
+    expect(changedFactLines(facts, { ...told, sessionId: 's2', budgetTokens: 300 })).toEqual([]);
+  });
+
+  it('are neither what the block had no room for, unless it is about the user, nor what the session says itself', () => {
+    const facts = store();
+    talk(facts, [said('Project.Decision', redis), said('Person.Preference', 'small commits')]);
+    const told = { block: ['## Brief'], since: [], blockMs: START + 60_000, budgetTokens: 300 };
+    expect(changedFactLines(facts, { ...told, sessionId: 's1' })).toEqual([]);
+    expect(changedFactLines(facts, { ...told, sessionId: 's2' }).slice(1)).toEqual([
+      '- Person.Preference: "small commits"',
+    ]);
+    facts.applyTurn([said('Project.Decision', 'Kafka')], { turnId: 't9', sessionId: 's1', atMs: START + 120_000 });
+    expect(changedFactLines(facts, { ...told, sessionId: 's2' }).slice(1)).toEqual([
+      '- Person.Preference: "small commits"',
+      '- Project.Decision: "Kafka"',
+    ]);
   });
 
   it('fit the budget, and whatever happens none is named twice in one state', () => {
@@ -55,7 +70,7 @@ describe('facts that changed since they were shown', () => {
             facts,
             each.map(([[concept, value], isEnd]) => (isEnd ? negated(concept, value) : said(concept, value))),
           );
-          const rules = { block: [], since, sessionId: 's1', budgetTokens };
+          const rules = { block: [], since, blockMs: START, sessionId: 's2', budgetTokens };
           const lines = changedFactLines(facts, rules);
           expect(lines.reduce((sum, line) => sum + countTokens(line), 0)).toBeLessThanOrEqual(budgetTokens);
           since.push(...lines);

@@ -89,6 +89,16 @@ describe('a conversation', () => {
     expect(blockTokens[0]).toBeGreaterThan(100);
     expect(blockTokens.at(first)).toBeGreaterThan(400);
   });
+
+  it('carries no heading of a brief whose lines have no room', async () => {
+    const brief = ['## Active Work Context', `- Goal: ${'the retry of the client '.repeat(20)}`];
+    const config = { ...earlyConfig(), costShare: 0, leastTokens: 90 };
+    const context = async () => ({ brief, lines: [] });
+    const memory = { ...createFakeMemory(), recall: async () => [], sessionContext: context };
+    const { sent } = await play(seededPlan(7, { turns: 1 }), { config, memory });
+    expect(sent[0]?.plan?.systemBlock ?? null).toBeNull();
+  });
+
   it('that lost money adds nothing, and is cut where the cut is free', async () => {
     const open = async (stepMs: number) => {
       let nowMs = 0;
