@@ -245,10 +245,12 @@ export const Config = z.strictObject({
       .max(4_000)
       .default(1_500)
       .describe('tokens of the library in the system block: profile, active tasks, index of pages; 0: none of it'),
-    costShare: share(0.01).describe(
+    costShare: share(0.0125).describe(
       'share of the cost of a session that memory may add before a trim pays for it; the rest of its text waits',
     ),
-    leastTokens: count(300).describe('tokens of memory that a session may always carry'),
+    leastTokens: count(300).describe(
+      'tokens of memory that a session may always carry, and the most that one prompt adds before a trim pays for it',
+    ),
     handoffNodes: count(20).describe('important memories of other sessions that a session starts with'),
     preambleTokens: count(2_000).describe(
       'tokens of the memory preamble; decisions, open items, values and quotes may add to it',

@@ -19,12 +19,13 @@ export type MemoryAccount = ReturnType<typeof openAccount>;
  * Tokens of memory text that this request may add. What the plan leaves out of each request pays for it, or the share:
  * of the cost so far, for writing it to the cache, and of the request's size, for reading it in every later request.
  * Requests only grow between cuts, so memory stays within the share (or within the price of `leastTokens`) however long
- * the conversation lasts.
+ * the conversation lasts. One prompt takes `leastTokens` at most where no cut pays, so that later ones have room.
  */
 export function allowTokens(account: MemoryAccount, { costShare, leastTokens }: AllowanceRule): number {
   const { prices, receivedTokens, addedTokens } = account;
   const shared = Math.min(getBudget(account, costShare) / prices.write, costShare * receivedTokens - addedTokens);
-  return Math.max(0, Math.floor(Math.max(leastTokens - addedTokens, shared)));
+  const most = addedTokens < 0 ? Number.POSITIVE_INFINITY : leastTokens;
+  return Math.max(0, Math.min(most, Math.floor(Math.max(leastTokens - addedTokens, shared))));
 }
 
 /** What this request may cost beyond the current plan, so that the conversation stays within `share` of untouched. */

@@ -19,14 +19,18 @@ describe('what memory may add', () => {
     expect(allowTokens({ ...warm, receivedTokens: 12_000, addedTokens: 300 }, rule)).toBe(0);
   });
 
-  it('is a share of a large first request', () => {
-    expect(allowTokens({ ...warm, cold: true, receivedTokens: 100_000 }, rule)).toBe(1_500);
+  it('is a share of a large request, but the least at once, so that the next prompts have the rest', () => {
+    const large = { ...warm, cold: true, receivedTokens: 100_000 };
+    expect(allowTokens(large, rule)).toBe(300);
+    expect(allowTokens({ ...large, addedTokens: 300 }, rule)).toBe(300);
+    expect(allowTokens({ ...large, addedTokens: 1_400 }, rule)).toBe(100);
   });
 
   it('waits until the share of the cost has paid for it', () => {
     const standing = { ...warm, receivedTokens: 60_000, addedTokens: 300 };
     expect(allowTokens({ ...standing, untouched: 20_000, saved: -600 }, rule)).toBe(0);
-    expect(allowTokens({ ...standing, untouched: 100_000, saved: -600 }, rule)).toBeGreaterThan(550);
+    expect(allowTokens({ ...standing, untouched: 40_000, saved: -600 }, rule)).toBe(48);
+    expect(allowTokens({ ...standing, untouched: 100_000, saved: -600 }, rule)).toBe(300);
   });
 
   it('is what a cut leaves out, and the least', () => {
