@@ -1,4 +1,6 @@
 // The engine process. The guard forks it, gives it a secret, listens to its heartbeat and asks it to drain.
+import type { ChildProcess } from 'node:child_process';
+import { subscribe } from 'node:diagnostics_channel';
 import { Socket } from 'node:net';
 import {
   composeEngine,
@@ -55,6 +57,12 @@ process.stderr.on('error', () => {
 });
 process.on('uncaughtException', (error) => fail('uncaught exception', error));
 process.on('unhandledRejection', (error) => fail('unhandled rejection', error));
+// The guard ends those that run on when this process is killed.
+subscribe('child_process', (message) => {
+  const { process: child } = message as { readonly process: ChildProcess };
+  child.once('spawn', () => tell({ started: child.pid }));
+  child.once('exit', () => tell({ ended: child.pid }));
+});
 setInterval(() => tell({ type: 'heartbeat' }), HEARTBEAT_MS);
 watchBuild(
   () => {

@@ -132,7 +132,7 @@ export async function runInForeground(
   return { exitCode: exitCode ?? 1, failure: exitCode === undefined ? (code ?? 'unknown') : null };
 }
 
-function killGroup(pid: number | undefined, signal: 'SIGTERM' | 'SIGKILL'): void {
+export function killGroup(pid: number | undefined, signal: 'SIGTERM' | 'SIGKILL'): void {
   if (pid === undefined) return;
   try {
     const end = PLATFORM.endTree(pid, signal);

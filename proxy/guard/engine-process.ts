@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import type { Socket } from 'node:net';
+import { killGroup } from '../../common/run-process.ts';
 
 export type EngineState = 'starting' | 'healthy' | 'late' | 'backoff' | 'crash_loop' | 'stopped';
 
@@ -52,6 +53,8 @@ export class EngineProcess {
   #watch: NodeJS.Timeout | undefined;
   #state: EngineState = 'stopped';
   #child: ChildProcess | null = null;
+  /** Process groups that the engine started, which outlive one that is killed. */
+  readonly #groups = new Set<number>();
   #isLeaving = false;
   #isReplaced = false;
   #port = 0;
@@ -106,7 +109,10 @@ export class EngineProcess {
   }
 
   #onMessage(from: ChildProcess, message: Record<string, unknown>): void {
-    if (from !== this.#child || this.#isLeaving) return;
+    if (from !== this.#child) return;
+    if (typeof message['started'] === 'number') this.#groups.add(message['started']);
+    if (typeof message['ended'] === 'number') this.#groups.delete(message['ended']);
+    if (this.#isLeaving) return;
     this.#lastHeartbeat = performance.now();
     if (message['type'] === 'ready' && typeof message['port'] === 'number') {
       this.#port = message['port'];
@@ -128,6 +134,8 @@ export class EngineProcess {
     if (from !== this.#child) return;
     this.#child = null;
     this.#port = 0;
+    for (const pid of this.#groups) killGroup(pid, 'SIGTERM');
+    this.#groups.clear();
     if (this.#isLeaving) return void this.#setState('stopped');
     if (this.#isReplaced) return void this.start();
     this.#restarts += 1;

@@ -110,6 +110,18 @@ describe('while claude', () => {
     },
   );
 
+  it('runs and the engine is killed, its call ends as well', async () => {
+    await install(`${PID} setInterval(() => {}, 1000);`);
+    await rig.home.json(['restart', '--json']);
+    const terminal = openTerminal(rig);
+    for (const port of [1, 2, 3]) await terminal.say(`The billing service listens on port 471${port}. ${FILLER}`);
+    void rig.flush().catch(() => {});
+    await expect.poll(() => pids().filter(lives)).not.toEqual([]);
+    const left = pids().filter(lives);
+    process.kill((await rig.status()).engine.pid, 'SIGKILL');
+    await expect.poll(() => left.filter(lives)).toEqual([]);
+  });
+
   it('works again, what stood in is rewritten by the model, and the error is gone', async () => {
     await install(ANSWERS);
     await rig.home.json(['restart', '--json']);
