@@ -152,7 +152,7 @@ function readClaudeOutput(stdout: string, stderr: string): Attempt {
   }
   const status = result.api_error_status ?? '';
   const messages = [result.result, result.errors, status, stderr].flat().map(getText).filter(Boolean).join(' · ');
-  const detail = messages === '' || !result.is_error ? `no structured answer (${result.subtype})` : messages;
+  const detail = result.is_error ? messages || `no structured answer (${result.subtype})` : 'no JSON in the answer';
   return failedAttempt(result.is_error ? getFailure(detail) : 'failed', detail, used);
 }
 

@@ -628,6 +628,17 @@ describe('doctor', () => {
     const failing = (last_error: string) => checkModel({ ...report, llm: { ...report.llm, last_error } }).state;
     expect([failing('rate_limited: later'), failing('failed: no such model')]).toEqual(['ok', 'problem']);
   });
+
+  it.each([
+    'failed: no JSON in the answer',
+    'failed: the answer does not match the schema',
+    'failed: Failed to provide valid structured output after 5 attempts',
+  ])('advises another model after "%s", as claude -p itself has no error to show', (last_error) => {
+    const { state, fix } = checkModel({ ...report, llm: { ...report.llm, last_error } });
+    expect(state).toBe('problem');
+    expect(fix).toContain('set another model');
+    expect(fix).not.toContain('claude -p');
+  });
 });
 
 describe('createTerm', () => {

@@ -167,6 +167,11 @@ describe('a call of claude -p', () => {
     await expect(model.detectTopicShift(sensing, calm)).rejects.toThrow(/failed: no disk · no net/);
   });
 
+  test('that answers in prose is named without what it says', async () => {
+    const model = stub('print(result({ result: "The topic of Ines continues." }));').model();
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toThrow(/failed: no JSON in the answer$/);
+  });
+
   test('that floods stdout is ended', async () => {
     const made = stub('const loud = () => process.stdout.write("x".repeat(65536), loud); loud();');
     const model = made.model();
