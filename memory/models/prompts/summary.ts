@@ -5,6 +5,7 @@ import { conceptNames } from '../../facts/ontology.ts';
 import type { Claim, StatementRef } from '../../model/node.ts';
 import { BUCKET } from '../../model/node-schema.ts';
 import { policyRules } from '../../text/content-type.ts';
+import { isNearDuplicate } from '../../text/paraphrase.ts';
 import { contentTags, proposedTags } from '../../text/tags.ts';
 import type { KnownStatement, KnownTask, ProposedNode, SummaryInput, SummaryResult } from '../model.ts';
 import { dataRule, fenced, getJsonSchema, type Prompt } from './prompt.ts';
@@ -156,7 +157,8 @@ function settle(answer: z.infer<typeof Answer>, { named, known, shown, tasks }: 
   const withBucket = createBuckets(tasks);
   const all = named.getTurnIds(shown);
   const own = new Set(named.of.keys());
-  const nodes = answer.nodes.slice(0, NODES_PER_TURN * own.size).flatMap((node): ProposedNode[] => {
+  const proposed = answer.nodes.slice(0, NODES_PER_TURN * own.size);
+  const nodes = proposed.flatMap((node): ProposedNode[] => {
     const turns = named.getTurnIds(node.turns).filter((turnId) => own.has(turnId));
     const summary = clip(node.summary.trim(), SUMMARY_CHARS);
     if (turns.length === 0 || summary === '') return [];
@@ -171,7 +173,11 @@ function settle(answer: z.infer<typeof Answer>, { named, known, shown, tasks }: 
       const statement = known.get(label);
       return statement === undefined ? [] : [{ nodeId: statement.nodeId, fact: statement.fact }];
     });
-    const shape = getShape(node, (label) => named.getTurnIds([label]).find((turnId) => turns.includes(turnId)));
+    const decided = gather(node, proposed, ({ decisions }) => decisions);
+    const left = gather(node, proposed, ({ open }) => open);
+    const shape = getShape({ ...node, decisions: decided, open: left }, (label) =>
+      named.getTurnIds([label]).find((turnId) => turns.includes(turnId)),
+    );
     const [decisions, open] = [shape.decisions.map(withBucket), shape.open.map(withBucket)];
     const texts = { ...shape, decisions, open, summary, trigger };
     return [{ ...node, ...texts, topic_tags: tidyTags(node.topic_tags), turns, facts, revises }];
@@ -189,6 +195,22 @@ function settle(answer: z.infer<typeof Answer>, { named, known, shown, tasks }: 
 }
 
 type NodeAnswer = z.infer<typeof Answer>['nodes'][number];
+
+const standsFor = ({ turns }: NodeAnswer, turn: string): boolean => turns.map(bareLabel).includes(bareLabel(turn));
+
+/** The items of a node, and those of other nodes whose turn they do not stand for and this is the first that does. */
+function gather<T extends { readonly text: string; readonly turn: string }>(
+  node: NodeAnswer,
+  nodes: readonly NodeAnswer[],
+  getItems: (node: NodeAnswer) => readonly T[],
+): T[] {
+  const own = getItems(node);
+  const getOwner = (from: NodeAnswer, turn: string) => [from, ...nodes].find((each) => standsFor(each, turn));
+  const moved = nodes.flatMap((from) =>
+    getItems(from).filter(({ turn }) => from !== node && getOwner(from, turn) === node),
+  );
+  return [...own, ...moved.filter(({ text }) => !own.some((each) => isNearDuplicate(each.text, text)))];
+}
 
 /** Bounded, and only items of turns that the node stands for. */
 function getShape(

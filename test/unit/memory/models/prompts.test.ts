@@ -131,6 +131,21 @@ describe('the compacter’s prompt', () => {
     });
   });
 
+  test('what is said of a turn of another node moves there, once', () => {
+    const todo = (text: string) => ({ text, turn: 't2', bucket: 'task' });
+    const one = { ...node, turns: ['t1'], open: [todo('Write the migration by Monday'), todo('Ask Mara')] };
+    const other = { ...node, turns: ['[T2]'], open: [todo('Ask Mara'), { ...todo('Rest'), turn: 't1' }] };
+    const { nodes } = summarizerPrompt(input, 'f').parse({ nodes: [one, other], brief: { active: [], hints: [] } });
+    const open = nodes.map((each) => each.open?.map(({ text, turn }) => [text, turn]));
+    expect(open).toEqual([
+      [['Rest', first.turnId]],
+      [
+        ['Ask Mara', second.turnId],
+        ['Write the migration by Monday', second.turnId],
+      ],
+    ]);
+  });
+
   test('every statement has a bucket: what is none, or no task that was shown, stays an episode', () => {
     const tasks = [{ id: '3f2a91', title: 'Check dispenser 47', trigger: '2026-11-24T09:00:00Z' }];
     const prompt = summarizerPrompt({ ...input, tasks }, 'f00d');
