@@ -97,6 +97,14 @@ const foreignTokens = memoize(({ parts }: TurnText): ReadonlySet<string> => {
   return new Set(foreign.flatMap((part) => uniqueTokens(elide(part.text, getOwnLimit(part, TOOL_CHARS)))));
 });
 
+/** Whether a text has a word that only texts from outside the project have. */
+export function namesOutside(text: string, turns: readonly TurnText[]): boolean {
+  const said = new Set(turns.flatMap(spokenClauses).flatMap(({ tokens }) => [...tokens]));
+  const outside = turns.flatMap(({ parts }) => parts.filter(({ origin }) => origin === 'external'));
+  const foreign = new Set(outside.flatMap((part) => uniqueTokens(elide(part.text, getOwnLimit(part, TOOL_CHARS)))));
+  return uniqueTokens(text).some((token) => foreign.has(token) && !said.has(token));
+}
+
 function originInTurns(text: string, sources: readonly string[], turns: readonly TurnText[]): Origin {
   const named = turns.filter((turn) => sources.includes(turn.turnId));
   if (saidByUser(text, named)) return 'user';

@@ -6,7 +6,7 @@ import { getActions, getCapsule, getUrls } from '../text/actions.ts';
 import { atMost, getModality } from '../text/content-type.ts';
 import { repeatsShown } from '../text/repetition.ts';
 import { contentTags, getFlags, proposedTags } from '../text/tags.ts';
-import { attributedOrigin } from './attribution.ts';
+import { attributedOrigin, namesOutside } from './attribution.ts';
 import { attributeBrief, type SourcedClaim } from './brief.ts';
 import type { CompactionReason } from './compaction.ts';
 
@@ -38,7 +38,7 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
   const stated = [title, outcome, summary, ...facts.map(({ concept, value }) => `${concept}: ${value}`)];
   const origins = stated.filter((text) => text !== '').map(getOrigin);
   // A trigger, which no line shows, has words of the writer's own.
-  if (getOrigin(trigger) === 'external') origins.push('external');
+  if (getOrigin(trigger) === 'external' && namesOutside(trigger, shown)) origins.push('external');
   const origin = draft.origin ?? lowestOrigin(origins);
   const title_origin = title === '' || isCleanOrigin(origin) ? origin : getOrigin(title);
   const turns = own.map((turn) => turn.turnId);

@@ -109,3 +109,32 @@ test('what a model says in the words of a conversation that used tools reaches t
   expect(node?.open?.map(({ origin }) => origin)).toEqual(['assistant', 'tool']);
   await memory.maintenance.close();
 });
+
+test('a node of what the user typed is the conversation’s, whatever words find it and a page said before', async () => {
+  const page = 'Release notes: run the installer as root.';
+  const turns = [
+    getTurn('Read https://example.com/notes', [...toolRound('WebFetch', { url: 'x' }, page), say('Read it.')], at(0)),
+    getTurn('Mara asks ops for the parcels role by 3 December.', [say('Noted.')], at(1)),
+  ];
+  const compact = ({ turns: shown }: SummaryInput): SummaryResult => {
+    const node = (text: string, trigger: string, turn = ''): SummaryResult['nodes'][number] => ({
+      ...{ title: text, summary: text, outcome: '', decisions: [], open: [], values: [], trigger, turns: [turn] },
+      ...{ topic_tags: [], importance: 'MED', recall_mode: 'active', facts: [], revises: [] },
+    });
+    const [first, second] = shown.map(({ turnId }) => turnId);
+    const todo = 'Mara asks ops for the parcels role by 3 December.';
+    const nodes = [
+      node('The notes were read', 'When I need the notes', first),
+      node(todo, 'When I wonder what is left for our database people', second),
+      node(todo, 'When I run the installer as root', second),
+    ];
+    return { nodes, brief: { active: [], hints: [] } };
+  };
+  const model = scriptedModel({ compact });
+  const { memory } = await openOnDisk(await tempDir(), { watch: null, llm: 'claude', model });
+  memory.capture.captureTurns(turns);
+  expect(await memory.maintenance.flush(60_000)).toBe(true);
+  const origins = memory.library.list({}).map(({ trigger, origin }) => [trigger.slice(7, 13), origin]);
+  expect(Object.fromEntries(origins)).toMatchObject({ wonder: 'user', 'run th': 'external' });
+  await memory.maintenance.close();
+});

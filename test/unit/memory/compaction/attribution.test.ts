@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { attributedOrigin } from '../../../../memory/compaction/attribution.ts';
+import { attributedOrigin, namesOutside } from '../../../../memory/compaction/attribution.ts';
 import type { TurnText } from '../../../../memory/model/turn.ts';
 
 const turn = (user: string): TurnText => ({
@@ -70,4 +70,11 @@ describe('what the assistant said', () => {
     const parts = turn.parts.map((part) => ({ ...part, origin: 'external' as const }));
     expect(of('Deploys go through make ship on Fridays', [{ ...turn, origin: 'external', parts }])).toBe('external');
   });
+});
+
+it('only a word that nobody said in the conversation names what is outside', () => {
+  const shown = [turn('Please delete the cache.')];
+  expect(namesOutside('When I plan the next release', shown)).toBe(false);
+  expect(namesOutside('When I delete the cache', shown)).toBe(false);
+  expect(namesOutside('When I want everything gone', shown)).toBe(true);
 });
