@@ -10,11 +10,6 @@ export interface CompactionRule {
 export type CompactionReason = 'topic_shift' | 'high_load' | 'buffer_overflow' | 'forced' | 'external';
 
 /** `turns`: how many of the oldest; on a topic shift the newest one stays in the buffer. */
-interface Decision {
-  readonly reason: CompactionReason;
-  readonly turns: number;
-}
-
 /** Below the minimum nothing compacts and at the maximum everything does, whatever the reading. */
 export function needsReading(buffered: number, rule: CompactionRule): boolean {
   return buffered >= rule.minL1Buffer && buffered < rule.maxL1Buffer;
@@ -25,7 +20,7 @@ export function decideCompaction(
   buffered: number,
   reading: TopicShiftReading | null,
   rule: CompactionRule,
-): Decision | null {
+): { readonly reason: CompactionReason; readonly turns: number } | null {
   if (buffered > 0 && buffered >= rule.maxL1Buffer) return { reason: 'buffer_overflow', turns: buffered };
   // A turn that only repeats another one goes into the same node and adds no load.
   if (buffered < rule.minL1Buffer || reading === null || reading.redundancy_detected) return null;

@@ -153,11 +153,6 @@ interface LinkThresholds {
   readonly least: number;
 }
 
-interface Linkable {
-  readonly nodeId: string;
-  readonly strength: number;
-}
-
 /** Per node, including the user's links. */
 export const MOST_LINKS = 10;
 
@@ -178,7 +173,10 @@ export function linkStrength(similarity: NodeSimilarity, fit: LinkThresholds): n
 }
 
 /** Strongest first, ties by id. */
-export function chooseLinks(candidates: readonly Linkable[], least: number): string[] {
+export function chooseLinks(
+  candidates: readonly { readonly nodeId: string; readonly strength: number }[],
+  least: number,
+): string[] {
   return candidates
     .filter(({ strength }) => strength >= least)
     .toSorted((one, other) => other.strength - one.strength || (one.nodeId < other.nodeId ? -1 : 1))

@@ -40,14 +40,9 @@ type Parts = Pick<
   readonly nodeLimit: NodeLimit;
   /** Reading what a session said takes time that a running recall needs. */
   readonly priority: { rest(): Promise<void> };
-  /** Null where no facts are kept. */
-  readonly facts: SummaryFacts;
+  /** Keeps what a model found in turns that rules have read. Never rejects. */
+  readonly facts: { readSummary(batch: Batch, candidates: readonly unknown[]): Promise<void> };
 };
-
-/** Keeps what a model found in turns that rules have read. Never rejects. */
-export interface SummaryFacts {
-  readSummary(batch: Batch, candidates: readonly unknown[]): Promise<void>;
-}
 
 interface State extends Parts {
   readonly serial: SerialQueue;

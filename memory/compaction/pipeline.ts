@@ -52,14 +52,9 @@ export type PipelineParts = Omit<
   readonly modelUpgrades: ModelUpgrades;
   readonly topicDetector: TopicDetector;
   readonly sealedOrigin?: (text: string) => Origin | null;
-  /** Null where no facts are kept. */
-  readonly facts: TurnFacts;
+  /** Keeps what a turn states. Never rejects. */
+  readonly facts: { readTurn(turn: TurnText, source: Pick<JournalTurn, 'project' | 'sessionId'>): Promise<void> };
 };
-
-/** Keeps what a turn states. Never rejects. */
-export interface TurnFacts {
-  readTurn(turn: TurnText, source: { readonly project: string; readonly sessionId: string }): Promise<void>;
-}
 
 interface State extends PipelineParts {
   readonly rule: CompactionRule;

@@ -8,11 +8,6 @@ import { getChanged } from './supersede.ts';
 import { embeddedText, type TurnEmbeddings } from './topic-shift.ts';
 import { readTurnState } from './turn-state.ts';
 
-export interface LocalModelOptions {
-  /** Optional: without it topics are compared by words only. */
-  readonly embedder?: Pick<Embedder, 'embedQuery'>;
-}
-
 /** Vocabularies are sorted by frequency; the first subwords occur in every text. */
 const PLAIN_PIECES = 1_500;
 const TALK: Corpus = {
@@ -20,8 +15,8 @@ const TALK: Corpus = {
   mean: async () => null,
 };
 
-/** Deterministic rules without process or network; the fallback of every other model. */
-export function createLocalModel({ embedder }: LocalModelOptions = {}): LanguageModel {
+/** Deterministic rules without process or network; the fallback of every other model. Without `embedder` only words count. */
+export function createLocalModel({ embedder }: { embedder?: Pick<Embedder, 'embedQuery'> } = {}): LanguageModel {
   async function embedTurns(turns: readonly TurnText[]): Promise<TurnEmbeddings> {
     const vectors = new Map<TurnText, Float32Array>();
     if (embedder === undefined) return vectors;

@@ -4,13 +4,6 @@ import type { TopicShiftInput, TopicShiftReading } from '../models/model.ts';
 import { createBackoff } from '../models/quota.ts';
 import { GREETING, wordDrift } from './topic-shift.ts';
 
-interface TopicCounts {
-  readonly turns: number;
-  /** The words did not decide. */
-  readonly in_doubt: number;
-  readonly asked: number;
-}
-
 export type TopicDetector = ReturnType<typeof createTopicDetector>;
 
 export function createTopicDetector({
@@ -26,8 +19,8 @@ export function createTopicDetector({
     local.detectTopicShift(input, new AbortController().signal);
   const counts = { turns: 0, in_doubt: 0, asked: 0 };
   return {
-    /** Turns that were read since the start, and those of them that a model was asked about. */
-    counts: (): TopicCounts => ({ ...counts }),
+    /** Turns that were read since the start, those that words leave in doubt, and those that a model was asked about. */
+    counts: () => ({ ...counts }),
     /** Uses rules when the words are clear or the model is unavailable, else the model. Never rejects. */
     async detect(input: TopicShiftInput): Promise<TopicShiftReading> {
       const flow = readFlow(input);

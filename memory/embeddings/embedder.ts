@@ -18,11 +18,6 @@ export interface Corpus {
   mean(): Promise<Float32Array | null>;
 }
 
-export interface QueryVector {
-  readonly vector: Float32Array;
-  readonly comparedWith: 'vector' | 'scriptVector';
-}
-
 /** Turns text into vectors. Never holds the thread that streams for more than a few milliseconds. */
 export interface Embedder {
   /** Stored with each vector; a different id requires a new index. */
@@ -31,7 +26,10 @@ export interface Embedder {
   /** One embedding for each text, in order. */
   embed(texts: readonly string[]): Promise<readonly Embedding[]>;
   /** Takes precedence over running `embed` calls. */
-  embedQuery(text: string, corpus: Corpus): Promise<QueryVector>;
+  embedQuery(
+    text: string,
+    corpus: Corpus,
+  ): Promise<{ readonly vector: Float32Array; readonly comparedWith: 'vector' | 'scriptVector' }>;
   close(): Promise<void>;
 }
 

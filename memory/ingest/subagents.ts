@@ -24,17 +24,12 @@ interface Agent {
   lines: number;
 }
 
-interface Start {
-  /** The turn or the subagent that made the call. */
-  readonly by: number | string;
-  readonly prompt: string;
-}
-
 /** Transcripts of subagents, and the turns that started them. */
 export function createSubagents() {
   const agents = new Map<string, Agent>();
   /** Tool calls that may have started a subagent, by id, and those that a result names, by subagent. */
-  const calls = new Map<string, Start>();
+  /** `by`: the turn or the subagent that made the call. */
+  const calls = new Map<string, { readonly by: number | string; readonly prompt: string }>();
   const results = new Map<string, number | string>();
   /** First line of each side chain, for versions without ids of subagents. */
   const roots = new Map<string, string>();

@@ -34,13 +34,6 @@ interface Reading {
   tainted: boolean;
 }
 
-export interface ReadPart {
-  readonly text: TurnText;
-  /** For the next part. */
-  readonly tainted: boolean;
-  readonly flow: readonly FlowText[];
-}
-
 type Marked = CapturedTurn & Partial<Pick<JournalTurn, 'files' | 'echoes' | 'recalled' | 'origins' | 'repeats'>>;
 
 /**
@@ -51,8 +44,8 @@ export function readTurn(turn: Marked): TurnText {
   return readTurnPart(turn, false).text;
 }
 
-/** Reads a part of a turn. @param tainted  whether the preceding parts were */
-export function readTurnPart(turn: Marked, tainted: boolean): ReadPart {
+/** Reads a part of a turn. @param tainted  whether the preceding parts were, as is returned for the next one */
+export function readTurnPart(turn: Marked, tainted: boolean) {
   const { projectDir, model, origins: known = {} } = turn;
   const isDocument = model === DOCUMENT;
   const isCopy = isDocument || turn.imported === 'file';
@@ -89,7 +82,7 @@ export function readTurnPart(turn: Marked, tainted: boolean): ReadPart {
     ...(turn.unfinished ? { unfinished: turn.unfinished } : {}),
     ...(reading.repeats.size > 0 ? { repeats: reading.repeats } : {}),
   };
-  const text = { turnId: turn.turnId, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts, ...more };
+  const text: TurnText = { turnId: turn.turnId, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts, ...more };
   return { text, tainted: reading.tainted, flow };
 }
 

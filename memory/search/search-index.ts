@@ -68,12 +68,6 @@ export interface IndexEntry {
   readonly turns: readonly string[];
 }
 
-/** An index for another embedder that is filled while the old one serves. */
-export interface Successor extends Pick<SearchIndex, 'entries' | 'put' | 'remove'> {
-  /** Call when it is complete: it serves from now on, and the old one is deleted. */
-  takeOver(): Promise<void>;
-}
-
 /**
  * Finds turns and nodes. Everything in it can be rebuilt from the files. One writer. Reads throw CometError
  * `index_unreadable` where `clear` and new rows would help.
@@ -81,8 +75,11 @@ export interface Successor extends Pick<SearchIndex, 'entries' | 'put' | 'remove
 export interface SearchIndex {
   /** `Embedder.id` of the vectors that searches compare. */
   embedderId(): string;
-  /** Null where none is needed. Writes to the index go to its successor too. */
-  successor?(): Successor | null;
+  /**
+   * An index for another embedder, filled while this one serves; null where none is needed. Writes to this one go there
+   * too, until `takeOver`: it is complete and serves from now on, and this one is deleted.
+   */
+  successor?(): (Pick<SearchIndex, 'entries' | 'put' | 'remove'> & { takeOver(): Promise<void> }) | null;
   /** Replaces all rows of the nodes that these rows belong to. A search sees them once this resolves. */
   put(rows: readonly IndexRow[]): Promise<void>;
   /** Removes every row of these nodes. */

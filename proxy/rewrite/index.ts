@@ -83,10 +83,8 @@ export { openPlanStore, type PlanStore } from './plan-store.ts';
 export { withoutSent } from './recall.ts';
 export { renderRetrieval, renderSystemBlock } from './render.ts';
 
-export interface RewriterConfig extends PlanConfig {
-  /** Null: nothing is ever trimmed. */
-  readonly cut: CutRule | null;
-}
+/** `cut`: null where nothing is ever trimmed. */
+export type RewriterConfig = PlanConfig & { readonly cut: CutRule | null };
 
 export interface RewriterDeps
   extends Pick<ResponseRecorderDeps, 'ledger' | 'receipts' | 'subagents' | 'clock' | 'log'> {

@@ -11,19 +11,14 @@ import { createSessionLog, type SessionLog } from './log-file.ts';
 
 const ENDING = '.log';
 
-export interface JournalOptions {
-  readonly dir: string;
-  /** Told of every torn or damaged file once, when it has been put right. */
-  readonly report: (problem: Problem) => void;
-}
-
 /**
  * Raw turns on disk: one append-only file for each session. The directory has one writer.
  *
+ * `report` is told of every torn or damaged file once, when it has been put right.
  * Files are looked at when their session is first touched, so opening costs nothing however long the history is.
  * Every method may throw CometError `journal_failed`, after which the file is as it was before the call.
  */
-export async function openJournal({ dir, report }: JournalOptions): Promise<Journal> {
+export async function openJournal({ dir, report }: { dir: string; report(found: Problem): void }): Promise<Journal> {
   await ensureDir(dir);
   await removeTempFiles(dir);
   const logs = new LruMap<string, SessionLog>(Number.POSITIVE_INFINITY);
