@@ -51,14 +51,21 @@ export function renderTranscript(turns: readonly TurnText[], options: Transcript
 function renderTurn(turn: TurnText, label: string, getLimit: (part?: TurnPart) => number): string {
   const lines = [`[${label}] ${new Date(turn.atMs).toISOString().slice(0, 16)}Z`];
   if (turn.user !== '') lines.push(`user:${indented(elide(turn.user, getLimit()))}`);
-  for (const part of turn.parts) lines.push(`${heading(part)}:${indented(elide(part.text, getLimit(part)))}`);
+  for (const part of turn.parts) {
+    const text = isReport(part) ? part.text.slice(part.text.indexOf('<summary>')) : part.text;
+    lines.push(`${heading(part)}:${indented(elide(text, getLimit(part)))}`);
+  }
   if (turn.unfinished === true) lines.push('(interrupted: the answer is incomplete)');
   return lines.join('\n');
 }
 
+/** The notice of a subagent in the background: the client's own words, which are longer than most reports, precede it. */
+const isReport = ({ kind, tool, text }: TurnPart): boolean =>
+  kind === 'tool_result' && tool === '' && /<summary>Agent [^<]{0,400}<\/summary>/.test(text);
+
 /** How much of a part a transcript shows at most. */
 export function getOwnLimit(part: TurnPart, maxToolChars = Number.POSITIVE_INFINITY): number {
-  return isSaid(part) || TELLING_TOOLS.has(part.tool) ? Number.POSITIVE_INFINITY : maxToolChars;
+  return isSaid(part) || TELLING_TOOLS.has(part.tool) || isReport(part) ? Number.POSITIVE_INFINITY : maxToolChars;
 }
 
 /** About as many characters of a turn as a transcript without another limit shows. */

@@ -131,6 +131,16 @@ describe('the compacter’s prompt', () => {
     });
   });
 
+  test('shows the report of a subagent in the background, without what the client says before it', () => {
+    const notice = `<task-notification><summary>Agent "Find it" finished</summary><result>${'a'.repeat(900)} It is in src/rates.ts.</result></task-notification>`;
+    const text = `<system-reminder>[SYSTEM NOTIFICATION - NOT USER INPUT]${' It is automated.'.repeat(40)}${notice}`;
+    const part = { kind: 'tool_result', origin: 'external', tool: '', text } as const;
+    const { user } = summarizerPrompt({ ...input, turns: [{ ...first, parts: [part] }] }, 'f00d');
+    expect(user).toContain('It is in src/rates.ts.');
+    expect(user).toContain('Agent "Find it" finished');
+    expect(user).not.toContain('NOT USER INPUT');
+  });
+
   test('what is said of a turn of another node moves there, once', () => {
     const todo = (text: string) => ({ text, turn: 't2', bucket: 'task' });
     const one = { ...node, turns: ['t1'], open: [todo('Write the migration by Monday'), todo('Ask Mara')] };
