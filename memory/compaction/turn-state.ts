@@ -6,6 +6,7 @@ import { DIALOGS, getAnswers, type TurnPart, type TurnText } from '../model/turn
 import { getUrls } from '../text/actions.ts';
 import { findImages, withoutImages } from '../text/content-type.ts';
 import { contentTokens } from '../text/keywords.ts';
+import { sharedWords } from '../text/paraphrase.ts';
 import { repeatsShown } from '../text/repetition.ts';
 import {
   asksUser,
@@ -260,7 +261,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const open = [
     ...(reply?.origin !== 'user' || todos.length === 0 ? todos : [reply.text]).map(asUser),
     ...(reply?.later ?? []).map(item(reply?.origin ?? 'user')),
-    ...waiting(isRecap ? [] : answer.said).map((text) => item(getOrigin(text))(clipItem(text))),
+    ...waiting(isRecap ? [] : answer.said, todos).map((text) => item(getOrigin(text))(clipItem(text))),
   ].slice(0, ITEMS);
   const rules = turn.userOrigin === undefined ? own.filter(({ text }) => isRule(text)).map(({ text }) => text) : [];
   const isHigh =
@@ -471,12 +472,16 @@ export function beginList(text: string, maxChars: number, more = ' …'): string
   return at <= 0 ? '' : `${text.slice(0, at)}${more}`;
 }
 
-/** To-dos of the answer, and the question at its end. */
-function waiting(statements: readonly Statement[]): string[] {
+/** Share of the words by which an item of the answer is what the user has to do, said again. */
+const REPEATED = 0.75;
+
+/** To-dos of the answer that are not the user's already, and the question at its end. */
+function waiting(statements: readonly Statement[], ofUser: readonly string[]): string[] {
   const todos = statements.flatMap((each, at) => {
     if (OFFER.test(each.text) || NARRATION.test(each.text)) return [];
     const { heading, items, lead } = each;
-    if (items.length === 0) return isTodo(each) ? [withSubject(each, statements[at - 1])] : [];
+    const isTold = ofUser.some((todo) => sharedWords(each.text, todo) >= REPEATED);
+    if (items.length === 0) return isTodo(each) && !isTold ? [withSubject(each, statements[at - 1])] : [];
     const isList = isTodo({ text: lead, heading });
     return items.flatMap(({ text }) => ((isList ? !CHECKED.test(text) : isTodo({ text, heading })) ? [text] : []));
   });

@@ -752,6 +752,15 @@ describe('faithful to what was said', () => {
     expect(readTurnState(say(prompt, 'Noted.')).open).toHaveLength(1);
   });
 
+  test('a to-do that the answer notes is open once, and what the answer adds is open too', () => {
+    const prompt = 'Jonas reviews the migration on Tuesday 1 December, I will send it to him on Monday evening.';
+    const noted = 'Noted: you send the migration to Jonas on Monday evening, and he reviews it on Tuesday, 1 December.';
+    const added = 'The rollback script still needs to be fixed.';
+    const { open } = readTurnState(say(prompt, `${noted} ${added}`));
+    expect(open.map(({ origin }) => origin)).toEqual(['user', 'assistant']);
+    expect(open[1]?.text).toBe(added);
+  });
+
   test('what stands below a heading that rejects is not the outcome', () => {
     const answer =
       'I recommend Postgres with pg-boss.\n\n### Rejected\n- Use Redis: a second service.\n- Use Kafka: too heavy.';
