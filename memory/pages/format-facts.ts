@@ -26,7 +26,7 @@ function strongestFacts({ ontology, facts }: FactSource, budgetTokens: number, s
   return kept;
 }
 
-const CHANGED = 'Facts that are newer than the system prompt, or that it does not have:';
+const CHANGED = 'Facts as they are now; where the system prompt says otherwise, these hold:';
 const ENDED = 'no longer ';
 /** What is negated in fewer characters may stand in another line for something else. */
 const TELLING_CHARS = 8;
