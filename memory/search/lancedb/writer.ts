@@ -52,11 +52,6 @@ interface Change {
   readonly rows: readonly IndexRow[];
 }
 
-interface Waiting extends Change {
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
-
 /** What a changed turn may change in the windows of others. */
 interface HeldTurn extends WindowedTurn {
   readonly isNew: boolean;
@@ -71,7 +66,7 @@ function newState(deps: IndexWriterDeps) {
     ...deps,
     /** Runs one task at a time. */
     alone: createMutex(),
-    waiting: [] as Waiting[],
+    waiting: [] as (Change & { readonly resolve: () => void; readonly reject: (error: unknown) => void })[],
     waitingRows: 0,
     commitsSinceReopen: 0,
     resting: undefined as NodeJS.Timeout | undefined,

@@ -11,12 +11,6 @@ import { removeDurably } from './file-cache.ts';
 
 type Draft = Omit<JournalTurn, 'seq'>;
 
-interface Waiting {
-  readonly turn: Draft;
-  readonly resolve: (record: JournalTurn) => void;
-  readonly reject: (error: unknown) => void;
-}
-
 /** What is known of the file after it was looked at; null until then and after a failed write. */
 interface LogEnd {
   readonly bytes: number;
@@ -28,7 +22,7 @@ export type SessionLog = ReturnType<typeof createSessionLog>;
 /** The journal file of one session. Calls run one after the other; appends that wait share one sync. */
 export function createSessionLog(file: string, report: (problem: Problem) => void) {
   const exclusive = createMutex();
-  let waiting: Waiting[] = [];
+  let waiting: { turn: Draft; resolve: (record: JournalTurn) => void; reject: (error: unknown) => void }[] = [];
   let end: LogEnd | null = null;
 
   const alone = <T>(work: () => Promise<T>): Promise<T> =>
