@@ -14,6 +14,7 @@ import type { Tasks } from '../tasks/tasks.ts';
 import { type Action, getActions, getSubject } from '../text/actions.ts';
 import { sharedWords } from '../text/paraphrase.ts';
 import { repeatsShown } from '../text/repetition.ts';
+import { split } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
 import { attributedOrigin } from './attribution.ts';
 import { withSpareClaims } from './brief.ts';
@@ -177,8 +178,9 @@ function getNodes(
 }
 
 function ownNodes({ nodes }: SummaryResult, batch: Batch): ProposedNode[] {
+  const inWords = inWordsOf(batch);
   const own = nodes.map(({ origin: _, decisions = [], open = [], ...node }): ProposedNode => {
-    const stated = { decisions: decisions.map(quoted(batch)), open: open.map(inWordsOf(batch)) };
+    const stated = { decisions: decisions.map(quoted(batch)), open: open.flatMap(inWords) };
     return { ...node, ...stated, turns: inOrder(node.turns, batch) };
   });
   return own.filter(({ turns }) => turns.length > 0);
@@ -222,12 +224,22 @@ function quoted(batch: Batch) {
   };
 }
 
+/** What the words of a model do not prove is told in those of the rules; a new task in the user's own, and once. */
 function inWordsOf(batch: Batch) {
-  return (item: ProposedOpen): ProposedOpen => {
-    if (isCleanOrigin(attributedOrigin(item.text, [item.turn], batch.turns))) return item;
-    const open = findRead(batch, item.turn)?.state.open ?? [];
-    const read = open.find(({ text }) => sharedWords(text, item.text) >= SAME_ITEM);
-    return read === undefined ? item : { ...read, bucket: item.bucket };
+  const used = new Set<string>();
+  return (item: ProposedOpen): ProposedOpen[] => {
+    const isTask = item.bucket === 'task';
+    const origin = attributedOrigin(item.text, [item.turn], batch.turns);
+    const found = (isTask ? origin === 'user' : isCleanOrigin(origin)) ? null : findRead(batch, item.turn);
+    if (found === null) return [item];
+    const { user, userOrigin } = found.turn;
+    const typed = userOrigin === undefined ? split(user).map((text) => ({ text, turn: item.turn })) : [];
+    const read = isTask ? [...found.state.open.filter((each) => each.origin === 'user'), ...typed] : found.state.open;
+    const own = read.find(({ text }) => sharedWords(text, item.text) >= SAME_ITEM);
+    if (own === undefined) return [item];
+    const isNew = !used.has(own.text);
+    used.add(own.text);
+    return isNew ? [{ ...own, bucket: item.bucket }] : [];
   };
 }
 

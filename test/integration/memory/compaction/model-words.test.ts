@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { CapturedTurn } from '../../../../common/turn.ts';
 import type { SummaryInput, SummaryResult } from '../../../../memory/models/model.ts';
+import { findTaskStatements } from '../../../../memory/tasks/statement.ts';
 import { openOnDisk } from '../../../helpers/disk-rig.ts';
 import { scriptedModel } from '../../../helpers/scripted-model.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
@@ -136,5 +137,39 @@ test('a node of what the user typed is the conversation’s, whatever words find
   expect(await memory.maintenance.flush(60_000)).toBe(true);
   const origins = memory.library.list({}).map(({ trigger, origin }) => [trigger.slice(7, 13), origin]);
   expect(Object.fromEntries(origins)).toMatchObject({ wonder: 'user', 'run th': 'external' });
+  await memory.maintenance.close();
+});
+
+test('a to-do in a model’s words makes a task in those of the user, once, and none in those of a tool', async () => {
+  const prompt =
+    'Two to-dos: Mara has to ask ops for the parcels role by Thursday 3 December, and I must write the migration by Monday. The label printer gets a new driver after the trip.';
+  const rounds = toolRound('Read', { file_path: `${cwd}/a.md` }, 'Somebody has to delete the old invoices in January.');
+  const compact = ({ turns: [shown] }: SummaryInput): SummaryResult => {
+    const turn = shown?.turnId ?? '';
+    const texts = [
+      'Mara has to ask ops for a parcels role by 2027-12-03',
+      'Ask ops for the parcels role (Mara)',
+      'Install the new driver of the label printer',
+      'Delete the old invoices in January',
+    ];
+    const node: SummaryResult['nodes'][number] = {
+      ...{ title: 'To-dos', summary: 'To-dos', outcome: '', decisions: [], values: [], trigger: 'When I plan' },
+      ...{ topic_tags: [], importance: 'MED', recall_mode: 'active', facts: [], revises: [], turns: [turn] },
+      open: texts.map((text) => ({ text, turn, bucket: 'task' })),
+    };
+    return { nodes: [node], brief: { active: [], hints: [] } };
+  };
+  const model = scriptedModel({ compact });
+  const { memory } = await openOnDisk(await tempDir(), { watch: null, llm: 'claude', model });
+  const captured = getTurn(prompt, [...rounds, say('Noted.')], at(0));
+  memory.capture.captureTurns([captured]);
+  expect(await memory.maintenance.flush(60_000)).toBe(true);
+  const { turnId, atMs } = captured;
+  const turns = [{ turnId, atMs, origin: 'user', user: prompt, parts: [] }] as const;
+  const nodes = memory.library.list({}).filter(({ title }) => title === 'To-dos');
+  expect(findTaskStatements(nodes, turns).map(({ text }) => text)).toEqual([
+    'Two to-dos: Mara has to ask ops for the parcels role by Thursday 3 December',
+    'The label printer gets a new driver after the trip.',
+  ]);
   await memory.maintenance.close();
 });
