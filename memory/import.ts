@@ -17,14 +17,8 @@ import { getAnchors, getTags } from './text/keywords.ts';
 
 export type Import = ReturnType<typeof createImports>['imports'];
 
-interface Parts extends MemoryParts {
-  readonly archives: Archives;
-  /** Settles when history is read. */
-  readonly started: Promise<void>;
-}
-
 /** What enters memory from files, from transcripts, and on request. */
-export function createImports(parts: Parts) {
+export function createImports(parts: MemoryParts & { readonly archives: Archives; readonly started: Promise<void> }) {
   const { archives, started, taskQueue, turnRegistry } = parts;
   const documents = createDocuments(parts);
   const importTurns = createTurnImport(parts);

@@ -23,14 +23,11 @@ const RULES = `You test a developer's memory of past work with a coding agent. F
 - The answer is copied letter by letter from the turn: a value, a name, or a few words.
 - Leave out turns that answer no such question.`;
 
-interface TurnQuestion {
-  readonly turnId: string;
-  readonly question: string;
-  readonly answer: string;
-}
-
 /** `fence` is a fresh random word. */
-export function questionsPrompt(turns: readonly TurnText[], fence: string): Prompt<TurnQuestion[]> {
+export function questionsPrompt(
+  turns: readonly TurnText[],
+  fence: string,
+): Prompt<{ readonly turnId: string; readonly question: string; readonly answer: string }[]> {
   const { of } = labelTurns(turns);
   const transcript = renderTranscript(turns, { labels: of, maxChars: TRANSCRIPT_CHARS });
   const turnIds = new Map([...of].map(([turnId, label]) => [label, turnId]));
