@@ -51,7 +51,12 @@ export function readProjectState(nodes: readonly MemoryNode[], tasks = NO_TASKS,
     )
     .toSorted((one, other) => compareText(other.valid_from, one.valid_from))
     .slice(0, NODES);
-  const openItems = newestFirst.flatMap(getItems('open'));
+  // A model's node stands for many turns.
+  const getNewest = (kind: 'open' | 'decided') => (node: MemoryNode) => {
+    const at = ({ turn }: StateItem): number => node.turns.indexOf(turn ?? '');
+    return getItems(kind)(node).toSorted((one, other) => at(other) - at(one));
+  };
+  const openItems = newestFirst.flatMap(getNewest('open'));
   const isOver = findSettled(newestFirst);
   const isDone = findClosed(newestFirst, 'open');
   const isDropped = findClosed(newestFirst, 'decisions');
@@ -63,7 +68,7 @@ export function readProjectState(nodes: readonly MemoryNode[], tasks = NO_TASKS,
       (item) => tasks.open.includes(item) || !isSettled(item),
     ),
     decided: distinct(
-      newestFirst.flatMap(getItems('decided')).filter((item) => !isDropped(item)),
+      newestFirst.flatMap(getNewest('decided')).filter((item) => !isDropped(item)),
       most,
     ),
     outcome: distinct(newestFirst.flatMap(getOutcome), most),

@@ -40,6 +40,16 @@ describe('the state of a project', () => {
     expect(texts(state.outcome)).toEqual(['Limiter — The limiter is in.']);
   });
 
+  it('has the newest turn first within a memory of many', () => {
+    const turns = ['t1', 't2'];
+    const decisions = [said('count 120'), said('use database 3'), said('count 100 instead', 't2')];
+    const own = { open: [said('write it'), said('test it', 't2')], decisions };
+    const all = own.decisions.map((each) => ({ ...each, by: 'user' as const }));
+    const state = readProjectState([node(1, { turns, open: own.open, decisions: all })]);
+    expect(texts(state.decided)).toEqual(['count 100 instead', 'count 120', 'use database 3']);
+    expect(texts(state.open)).toEqual(['test it', 'write it']);
+  });
+
   it('leaves out what the user closed, in other words too, until it is said again', () => {
     const closed = { at: '2026-03-01T04:00:00.000Z', as: 'done' } as const;
     const over = node(3, { open: [{ ...said('Ask Tobias for the invoices', 't3'), closed }] });
