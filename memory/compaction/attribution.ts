@@ -145,6 +145,6 @@ function getWords(text: string): string[] {
   return words.map((word) => trimEnd(word, './:@-')).filter((word) => word.length > 2);
 }
 
-function flat(text: string): string {
+export function flat(text: string): string {
   return trimEnd(text.toLowerCase().replace(/\s+/g, ' '), '.! ').trim();
 }

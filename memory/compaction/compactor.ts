@@ -16,7 +16,7 @@ import { sharedWords } from '../text/paraphrase.ts';
 import { repeatsShown } from '../text/repetition.ts';
 import { split } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
-import { attributedOrigin } from './attribution.ts';
+import { attributedOrigin, flat } from './attribution.ts';
 import { withSpareClaims } from './brief.ts';
 import { buildBrief, buildNodes } from './build-nodes.ts';
 import type { CompactionReason } from './compaction.ts';
@@ -200,8 +200,8 @@ function findRead({ turns, before }: Batch, turnId: string) {
 }
 
 /**
- * Where a model does not quote what the user decided, or only a short reply: what the rules read in that turn. Where they
- * read nothing, it is the user's if it begins with all that the user typed, and the rest was said in that turn or before.
+ * Where a model quotes a part of what the user decided, the whole sentence; where nothing or a short reply, what the rules
+ * read there. Else it is the user's if it begins with all that the user typed and the rest was said there or before.
  */
 function quoted(batch: Batch) {
   const used = new Set<Decision>();
@@ -211,12 +211,15 @@ function quoted(batch: Batch) {
     const found =
       by === 'assistant' || (isQuoted && uniqueTokens(text).length >= QUOTED_WORDS) ? null : findRead(batch, turn);
     if (found === null) return decision;
+    const { user, userOrigin } = found.turn;
+    const isClause = userOrigin === undefined && uniqueTokens(text).length >= QUOTED_WORDS;
+    const whole = split(user).find((each) => isClause && flat(each).includes(flat(text)) && !each.endsWith('?'));
+    if (whole !== undefined) return { ...decision, text: whole };
     const read = found.state.decisions.find((each) => each.by === 'user' && !used.has(each));
     if (read !== undefined) {
       used.add(read);
       return { ...read, bucket };
     }
-    const { user, userOrigin } = found.turn;
     const ids = found.around.map(({ turnId }) => turnId);
     const origin = attributedOrigin(text, ids, found.around);
     const isReply = userOrigin === undefined && user !== '' && text.startsWith(user);

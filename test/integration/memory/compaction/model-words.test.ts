@@ -173,3 +173,26 @@ test('a to-do in a model’s words makes a task in those of the user, once, and 
   ]);
   await memory.maintenance.close();
 });
+
+test('a decision that a model quotes in part is the user’s with its whole sentence, and a question is none', async () => {
+  const prompt = 'Fine. But make it 100 per minute by token, Hermes bursts above that. Do we keep 20 by address?';
+  const compact = ({ turns: [shown] }: SummaryInput): SummaryResult => {
+    const decided = { turn: shown?.turnId ?? '', by: 'user', bucket: 'topic:limits' } as const;
+    const quotes = ['make it 100 per minute by token', 'we keep 20 by address', 'make it 200 per minute'];
+    const node: SummaryResult['nodes'][number] = {
+      ...{ title: 'Limits', summary: 'Limits', outcome: '', open: [], values: [], trigger: 'When I set limits' },
+      ...{ topic_tags: [], importance: 'MED', recall_mode: 'active', facts: [], revises: [], turns: [decided.turn] },
+      decisions: quotes.map((text) => ({ ...decided, text })),
+    };
+    return { nodes: [node], brief: { active: [], hints: [] } };
+  };
+  const model = scriptedModel({ compact });
+  const { memory } = await openOnDisk(await tempDir(), { watch: null, llm: 'claude', model });
+  memory.capture.captureTurns([getTurn(prompt, [say('It is 100 now.')], at(0))]);
+  expect(await memory.maintenance.flush(60_000)).toBe(true);
+  const decisions = memory.library.list({}).find(({ title }) => title === 'Limits')?.decisions ?? [];
+  expect(decisions.filter(({ by }) => by === 'user').map(({ text, origin }) => [text, origin])).toEqual([
+    ['But make it 100 per minute by token, Hermes bursts above that.', 'user'],
+  ]);
+  await memory.maintenance.close();
+});
