@@ -2,18 +2,11 @@ import { readFileSync } from 'node:fs';
 import { builtFile } from '../../common/paths.ts';
 import type { Json } from '../../test/mock-anthropic/index.ts';
 
-interface StoryTool {
-  readonly name: string;
-  readonly input: Json;
-  readonly result: string;
-  readonly isError?: boolean;
-}
-
 /** One response of the model that calls tools in parallel. */
 export interface StoryRound {
   readonly thinking?: string;
   readonly text?: string;
-  readonly tools: readonly StoryTool[];
+  readonly tools: readonly Readonly<{ name: string; input: Json; result: string; isError?: boolean }>[];
 }
 
 export interface StoryTurn {
