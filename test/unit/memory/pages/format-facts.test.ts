@@ -30,6 +30,15 @@ describe('facts that changed since they were shown', () => {
     expect(next()).toEqual([]);
   });
 
+  it('refer to no part of the system prompt where it shows no fact', () => {
+    const facts = store();
+    talk(facts, [said('Project.Decision', redis)]);
+    const shown = { block: [], since: [], sessionId: 's1', budgetTokens: 300 };
+    const [heading, ...lines] = changedFactLines(facts, shown);
+    expect(lines).toEqual([`- Project.Decision: "${redis}"`]);
+    expect(heading).toBe('Facts as they are now, newer than any in the system prompt:');
+  });
+
   it('are neither those that fade, nor those that the rest of the block says', () => {
     const facts = store();
     talk(facts, [said('Session.Focus', 'the parser'), said('Project.Decision', redis)]);
