@@ -9,7 +9,6 @@ export interface CompactionRule {
 /** Stored on nodes. `forced`: idle, flush, close and other external causes. */
 export type CompactionReason = 'topic_shift' | 'high_load' | 'buffer_overflow' | 'forced' | 'external';
 
-/** `turns`: how many of the oldest; on a topic shift the newest one stays in the buffer. */
 /** Below the minimum nothing compacts and at the maximum everything does, whatever the reading. */
 export function needsReading(buffered: number, rule: CompactionRule): boolean {
   return buffered >= rule.minL1Buffer && buffered < rule.maxL1Buffer;
