@@ -7,11 +7,15 @@ import { isPlaceholder, isRandomWord, randomness } from './randomness.ts';
 type Kind = 'password' | 'secret' | 'generic';
 
 // A pre-shared key of a network only in `psk=` and with a quote.
-const PASSWORD_WORDS = String.raw`pa[as]sw(?:or[dt]|d)|pass(?:phrase|code|ord(?:et)?)?|pwd|p/?w|psk(?=["']?=["']?\S|["']?\s{0,4}[=:]\s{0,4}["'])|kennwort|wachtwoord|senha|parola|heslo|hasło|lösenord(?:et)?|salasana|adgangskoden?|mot de passe`;
-const FOREIGN_WORD = /(contraseña|şifre|пароль|密[码碼]|口令|パスワード|패스워드|비밀번호|비번|암호)/gi;
+const PASSWORD_WORDS = String.raw`pa[as]sw(?:or[dt]|d)|pass(?:phrase|code|ord(?:et)?)?|pwd|p/?w|(?<![A-Za-z\d])mdp|client[_-]?secret|psk(?=["']?=["']?\S|["']?\s{0,4}[=:]\s{0,4}["'])|kennwort|wachtwoord|senha|parola|heslo|hasło|lösenord(?:et)?|salasana|adgangskoden?|mot de passe`;
+const FOREIGN_WORD =
+  /(contraseña|şifre|пароль|密[码碼钥鑰]|口令|令牌|パスワード|トークン|패스워드|비밀번호|비번|암호|토큰)/gi;
 const SECRET_WORDS = 'secret|token|credentials?|creds|api-schlüssel|crumb|wallet|mnemonic|samlresponse|code_?verifier';
 const GENERIC_WORDS = 'key|auth|cookie|nonce|salt|seed|pepper|sig|signature|webhook|license|hmac';
-const WORD = new RegExp(`(${PASSWORD_WORDS})|(${SECRET_WORDS})|(?:${GENERIC_WORDS})`, 'gi');
+const WORD = new RegExp(
+  String.raw`(${PASSWORD_WORDS}|(?<![A-Za-z\d])pin)|(${SECRET_WORDS})|(?:${GENERIC_WORDS})`,
+  'gi',
+);
 
 /** Words before `key` and `auth` with which the name is that of a secret. */
 const SECRET_BEFORE =
@@ -20,7 +24,7 @@ const SECRET_BEFORE =
 const PUBLIC_BEFORE =
   /(?:public|publishable|pub|cache|foreign|primary|sort|partition|idempotency|next|page|continuation|sync|cursor|dedupe|row|object|hot|group|lock|route|query|config|unique|translation|message|event|cancel|csp|script|style)[_. -]?$/i;
 const PUBLIC_AFTER =
-  /(?:names?|types?|url|uri|files?|path|id(?:s|hex)?|uuid|fields?|labels?|endpoint|expir\w{0,10}|ttl|age|count|index|limit|max|min|length|len|size|format|regex|pattern|hash(?:ed)?|digest|sha\d{0,3}|header|prefix|suffix|policy|placeholder|messages?|errors?|hint|inputs?|form|store|alias|refs?|usage|version|kind|class|mode|codes?|info|text|title|status|state|provider|param|dir|scope|algorithm|alg|method|enabled|required|host|issuer|manager|service|validator|checksum|commit|revision|integrity|color|rotation)$/i;
+  /(?:names?|types?|url|uri|files?|path|id(?:s|hex)?|uuid|fields?|labels?|endpoint|expir\w{0,10}|ttl|age|count|index|limit|max|min|length|len|size|format|regex|pattern|hash(?:e[dr]s?|ing)?|digest|sha\d{0,3}|header|prefix|suffix|policy|placeholder|messages?|errors?|hint|inputs?|form|store|alias|refs?|usage|version|kind|class|mode|codes?|info|text|title|status|state|provider|param|dir|scope|algorithm|alg|method|enabled|required|host|issuer|manager|service|validator|checksum|commit|revision|integrity|color|rotation)$/i;
 
 /** What may follow the word in its name. A small letter would make it another word: passenger, keyboard. */
 const TAIL = String.raw`(s?(?:(?:[A-Z0-9_]|[.-](?=\w))[\w.-]{0,24})?)`;
@@ -29,39 +33,31 @@ const TYPE = String.raw`(?:\s{0,2}:\s{0,2}&?(?:'static )?(?:str|[sS]tring)(?=\s)
 const INDIRECT = String.raw`[\s,{]{1,12}["']?(?:[vV]alue|default)["']?\s{0,3}[:=]`;
 const SIGN = String.raw`(?::-|:{1,3}=?|[?+.|&]{0,2}=>?|->|\|\||\?\?|[：는은是为為は]|%3[ADad]|${INDIRECT})(?:\*{2,3}(?=\s))?`;
 const CALL = String.raw`(?:[A-Za-z_][\w.:!]{0,30}\(\s{0,4})?`;
-const QUOTE = String.raw`(?:@|[bBrRuU]{1,2}(?=["']))?(\\{0,3}["'\x60]{1,3})`;
+const ABOUT = String.raw`(?: (?:for|of|to|on|in|für|von|zu[mr]?|d(?:e[rsl]?|ell[ao]|i|u|[ao]s?)|para|pour|voor|van|k|do|от|для|до|к)(?: [\wÀ-ӿ.@/'"-]{1,30}){1,6}?)?`;
+const IS = '(?:is|are|was|ist|lautet|heißt|est|es|è|é|är|er|je|to)';
+/** Before a value among words. */
+const OPEN = String.raw`((?:\\?["'\x60]|[“„‘«「『]\s?|\*\*)?)`;
+const QUOTE = String.raw`(?:@|[bBrRuU]{1,2}(?=["']))?(\\{0,3}["'\x60]{1,3}|[“„‘«「『]\s?|\*\*(?=\w))`;
 const AFTER_FLAG = String.raw`(?:(?<="--\S{1,40}\s{4})\s{1,28})?`;
-const sticky = (source: string, flags = 'y'): RegExp => new RegExp(source, flags);
+type How = 'quoted' | 'element' | 'setting' | 'cell' | 'spaced' | 'said';
 
 /** From the word to its value. The last group is the opening quote, empty where the value is bare. */
-const CONNECTORS: readonly { readonly how: How; readonly pattern: RegExp }[] = [
-  { how: 'quoted', pattern: sticky(String.raw`${TAIL}${CLOSE}${TYPE}\s{0,8}${SIGN}\s{0,8}${CALL}${QUOTE}`) },
-  { how: 'quoted', pattern: sticky(String.raw`${TAIL}\\{0,3}["']\s{0,4},\s{0,4}${AFTER_FLAG}${QUOTE}`) },
-  { how: 'quoted', pattern: sticky(String.raw`${TAIL}\(${QUOTE}`) },
-  { how: 'element', pattern: sticky(String.raw`${TAIL}>\s{0,12}()`) },
-  { how: 'variable', pattern: sticky(String.raw`${TAIL}=()`) },
-  { how: 'setting', pattern: sticky(String.raw`${TAIL}${CLOSE}\s{0,8}${SIGN}\s{0,8}(?:[|>][+-]?\s{1,12})?()`) },
+const SYNTAXES: readonly (readonly [How, string])[] = [
+  ['quoted', String.raw`${TAIL}${CLOSE}${TYPE}\s{0,8}${SIGN}\s{0,8}${CALL}${QUOTE}`],
+  ['quoted', String.raw`${TAIL}\\{0,3}["']\s{0,4},\s{0,4}${AFTER_FLAG}${QUOTE}`],
+  ['quoted', String.raw`${TAIL}\(${QUOTE}`],
+  ['element', String.raw`${TAIL}>\s{0,12}()`],
+  ['setting', String.raw`${TAIL}${CLOSE}\s{0,8}${SIGN}\s{0,8}(?:[|>][+-]?\s{1,12})?()`],
   // A line of two columns.
-  {
-    how: 'setting',
-    pattern: sticky(
-      String.raw`(?<=^[\W\d]{0,12}[\w.-]{0,40})${TAIL}:?(?: {2,40}|\t{1,4})(?=\S{6,300}\s{0,4}$)()`,
-      'my',
-    ),
-  },
-  { how: 'cell', pattern: sticky(String.raw`${TAIL},()`) },
-  { how: 'spaced', pattern: sticky(String.raw`${TAIL}[ \t]{1,4}(\\?["']?)`) },
-  {
-    how: 'said',
-    pattern: sticky(
-      String.raw`(s?)(?: (?:for|of|to|on|in|für|von|zu[mr]?|d(?:e[rsl]?|ell[ao]|i|u|[ao]s?)|para|pour|voor|van|k|do|от|для|до|к)(?: [\wÀ-ӿ.@/'"-]{1,30}){1,6}?)? {0,2}(?:: {0,4}| [-–—] {0,4}| (?:is|was|ist|lautet|est|es|è|é|är|er|je|to):? {1,4})(\\?["']?)`,
-    ),
-  },
-  { how: 'said', pattern: sticky(String.raw`()\(()`) },
+  ['setting', String.raw`(?<=^[\W\d]{0,12}[\w.-]{0,40})${TAIL}:?(?: {2,40}|\t{1,4})(?=\S{6,300}\s{0,4}$)()`],
+  ['cell', String.raw`${TAIL},()`],
+  ['spaced', String.raw`${TAIL}[ \t]{1,4}([“„‘«「『]\s?|\\?["']?)`],
+  ['said', String.raw`(s?)${ABOUT} {0,2}(?:: {0,4}| [-–—] {0,4}| ${IS}(?: now)?:? {1,4})${OPEN}`],
+  ['said', String.raw`()\(()`],
 ];
-type How = 'quoted' | 'element' | 'variable' | 'setting' | 'cell' | 'spaced' | 'said';
+const CONNECTORS = SYNTAXES.map(([how, source]) => ({ how, pattern: new RegExp(source, 'my') }));
 
-const BARE = /[^\s"'`\\<>,;&|(){}[\]]*/y;
+const BARE = /[^\s"'`“”„«»「」。，\\<>,;&|(){}[\]]*/y;
 const LONGEST_BARE = 300;
 const MAX_VALUE = 1_024;
 
@@ -102,14 +98,20 @@ function findNameBefore(text: string, end: number): string {
 
 /** Whether the name of a JSON member marks its string as secret. */
 export function isSecretMember(name: string, value: string): boolean {
-  if (/^(?:proxy-)?authorization$|^x-api-key$|^(?:set-)?cookie$/i.test(name))
+  if (/^(?:proxy-)?authorization$|^x-[\w-]+(?:key|token|secret)$|^private-token$|^(?:set-)?cookie$/i.test(name))
     return value.length >= 4 && !isPlaceholder(value);
   if (/^(?:[dk]|d?[pq]|qi)$/.test(name)) return isMemberKey(value);
   for (let word = matchFrom(WORD, name, Math.max(0, name.length - 64)); word !== null; word = WORD.exec(name)) {
     const kind = kindOfName(word[0], name.slice(0, word.index).slice(-32), word[1], word[2]);
     const tail = name.slice(WORD.lastIndex);
     if (kind !== null && /^s?(?:[A-Z0-9_.-]|$)/.test(tail) && !PUBLIC_AFTER.test(tail))
-      return isSecret(value, kind, 'quoted');
+      return isSecret(
+        value,
+        kind,
+        'quoted',
+        name,
+        tail === '' && (kind === 'password' || /secret$/i.test(name)) && !NO_PASSWORD.test(value),
+      );
   }
   return false;
 }
@@ -138,7 +140,7 @@ function readValueAfter(searched: Searched, from: number, kind: Kind, name: stri
     const isFlag = how === 'spaced' && /^-{1,2}[\w-]{0,40}$/.test(name);
     const context = isFlag ? 'setting' : quote === '' ? how : 'quoted';
     if (value === null) continue;
-    const isWord = isAnyWord(searched, { kind, how, tail: match[1] ?? '', nameAt: from - name.length, start, value });
+    const isWord = isAnyWord(text, { kind, how, tail: match[1] ?? '', from, fullName: name, start, value });
     if ((/\s/.test(value) && !isWord) || !isSecret(value, kind, context, name, isWord)) continue;
     const end = value.length < LONGEST_BARE ? start + value.length : bareEnd(start + value.length);
     return { start, end, type: kind === 'password' ? 'password' : 'secret' };
@@ -148,14 +150,20 @@ function readValueAfter(searched: Searched, from: number, kind: Kind, name: stri
 
 const USER =
   /(?:(?:user(?:[ _-]?(?:name|id))?|uid|login|account|e-?mail|ssid|host(?:name)?|server|database|dbname)\\{0,3}["']?(?:\s{0,4}[:=]\s{0,4}|>)|login\s|--user(?:name)?\s(?!and\s|or\s))\\{0,3}["']?([^\s"'<>;,&\\]{1,64})\\{0,3}["']?(?:<\/[\w-]{1,32}>)?(?:[^A-Za-z]|\\[nrt]){1,24}$/i;
-const NO_PASSWORD = new RegExp(
-  `${PASSWORD_WORDS}|^(?:str(?:ing)?|text|varchar|char|secret|required|optional|true|false|null|none|undefined|bool(?:ean)?|any|unknown)$`,
+export const NO_PASSWORD = new RegExp(
+  String.raw`^\D{0,24}(?:${PASSWORD_WORDS})\D{0,24}$|^(?:str(?:ing)?|text|varchar|char|secret|required|optional|true|false|null|none|undefined|bool(?:ean)?|any|unknown)$|^(.)\1*$`,
   'i',
 );
 
-/** `NAME=`, `NAME: ` of YAML, `"NAME": ` of JSON, `$env:NAME = ` of PowerShell; not the name of an error or a message. */
+/** What is said about a password, or its type. */
+const DESCRIPTION =
+  /^[a-z]+(?:ed|en|ct|[ai]ble|id|al|ing|ous|ive|less|ful|[td]e|ent|ri[aoe]|[id]re|lich|ig)$|^(?:wrong|weak|strong|short|long|empty|(?:un)?safe|(?:in)?secure|set|lost|gone|old|new|blank|fine|really|only|plain(?:text)?|public|unknown|random|falsch|leer|mandatory|necessary|enough)$/;
+
+/** Names of errors and messages. */
+const MESSAGE = /^(?:ERR(?:OR)?|INVALID|WRONG|MISSING|NO|BAD|FORGOT|RESET|CONFIRM|CHANGE|ENTER)_/;
+/** `NAME=`, `NAME: ` of YAML, `"NAME": ` of JSON, `'NAME', ` of a call, `$env:NAME = ` of PowerShell; a header. */
 const ENVIRONMENT =
-  /^(?!(?:ERR(?:OR)?|INVALID|WRONG|MISSING|NO|BAD|FORGOT|RESET|CONFIRM|CHANGE|ENTER)_)(?:[A-Z][A-Z\d_]*=\\?["']?|[A-Z\d]{1,32}_[A-Z\d_]{1,32}(?:: {0,2}|\\?": {0,2}\\?")|\$env:[A-Z\d_]+ = ["']?)$/;
+  /^(?:[A-Z][A-Z\d_]*=\\?["']?|[A-Z\d]{1,32}_[A-Z\d_]{1,32}(?:\\?["']?[:,] {0,2}\\?["']?)|\$env:[A-Z\d_]+ = ["']?|(?:ENV|set(?:env| -\w{1,3}))[A-Z\d_]+ |(?:[Xx]-[\w-]{2,40}|PRIVATE-TOKEN)\\?["']?: {0,2}\\?["']?)$/;
 const ENVIRONMENT_TAIL = /^(?:_?(?:KEY|BASE|PROD|DEV|TEST|STAGING|ROOT|ADMIN|USER|APP|DB|\d{1,2})){0,3}$/;
 
 /**
@@ -163,44 +171,62 @@ const ENVIRONMENT_TAIL = /^(?:_?(?:KEY|BASE|PROD|DEV|TEST|STAGING|ROOT|ADMIN|USE
  * quotes, or right after the name of a user or a server.
  */
 function isAnyWord(
-  { text }: Searched,
-  at: {
-    readonly kind: Kind;
-    readonly how: How;
-    /** What follows the word in its name. */
-    readonly tail: string;
-    readonly nameAt: number;
-    readonly start: number;
-    readonly value: string;
-  },
+  text: string,
+  /** `from` is the end of the name; `tail` is what follows the word in it. */
+  at: Readonly<Record<'fullName' | 'tail' | 'value', string> & { kind: Kind; how: How; from: number; start: number }>,
 ): boolean {
-  const { kind, how, tail, nameAt, start, value } = at;
+  const { kind, how, tail, fullName, start, value } = at;
+  const nameAt = at.from - fullName.length;
   const [name, before] = [text.slice(nameAt, start), text.slice(Math.max(0, nameAt - 160), nameAt)];
   const next = text.charAt(start + value.length);
   if (/^psk/i.test(name)) return value.length >= 8;
-  if (kind === 'generic' || NO_PASSWORD.test(value)) return false;
-  const isLine = /^\s?$/.test(next);
-  if (ENVIRONMENT.test(`${/\$env:$/.exec(before)?.[0] ?? ''}${name}`) && ENVIRONMENT_TAIL.test(tail))
-    return (
-      /^\w/.test(value) &&
-      !(name.includes(': ') && /^[A-Z]/.test(value)) &&
-      (isLine || /["'\\]$/.test(name) || (how === 'variable' && /[;&|"'\\]/.test(next)))
-    );
-  if (kind !== 'password') return false;
+  if (kind === 'generic' || NO_PASSWORD.test(value) || MESSAGE.test(fullName)) return false;
+  const shell = /(?:\$env:|(?:^|\s)(?:ENV|setenv|set -\w{1,3}) )$/.exec(before)?.[0].trim() ?? '';
+  if (ENVIRONMENT.test(shell + name) && ENVIRONMENT_TAIL.test(tail)) {
+    const isMessage = (/[:,] /.test(name) && /^[A-Z]/.test(value)) || (/, /.test(name) && /\s/.test(value));
+    return /^\w/.test(value) && !isMessage && (/^[\s;&|"'\\]?$/.test(next) || /["'\\]$/.test(name));
+  }
+  const isSecretName = /secret$/i.test(fullName);
+  if ((kind !== 'password' && !isSecretName) || (isSecretName && /secret/i.test(value))) return false;
   if (how === 'element' && tail === '') return true;
-  if (how === 'said' && /[a-zèéä] {1,4}\\?["']$/.test(name)) return true;
   const user = USER.exec(before)?.[1];
   if (user === value) return false;
-  const isAlone = isLine && /(?:^|\s)$/.test(before) && /^[a-z]+$/i.test(value);
-  if (isAlone && tail === '' && /^[\w.-]+=$/.test(name)) return true;
+  if (tail === '' && !/^[Pp]ass$|[a-z]pass$/.test(fullName)) {
+    const [sign, after] = [name.slice(fullName.length), text.slice(start + value.length).slice(0, 4)];
+    if (how === 'said' && SAID_QUOTE.test(sign)) return true;
+    if (LOOKS_CHOSEN.test(value) && isWordValue({ how, fullName, value, before, sign, after })) return true;
+  }
   const isCode = /[,()]/.test(next) && [before, name].some((part) => /\s["']?$/.test(part));
   return user !== undefined && !isCode;
+}
+
+/** A letter, and no sign that code has between words. */
+const LOOKS_CHOSEN = /^(?!-)(?=.*[A-Za-zÀ-ž])[\w.@!#$%^&*+=?~À-ž-]+$/;
+const VERB = / (?!to)[a-zèéäß]+:? {1,4}/.source;
+const [SAID, SAID_QUOTE] = [new RegExp(`${VERB}$`), new RegExp(`${VERB}[^\\s\\w]+\\s?$`)];
+const QUOTED_SIGN = /[:=|?(：是为為は는은]\s{0,8}[^\s\w]{1,6}\s?$/;
+const LINE_START = /(?:^|\n)[\s\d→+>*|-]{0,24}$/;
+
+/** Whether a word is the value in quotes after a sign, of a flag, said at the end of a clause, or alone on a line. */
+function isWordValue(at: Record<'fullName' | 'value' | 'before' | 'sign' | 'after', string> & { how: How }): boolean {
+  const { how, fullName, value, before, sign, after } = at;
+  if (how === 'quoted') return QUOTED_SIGN.test(sign);
+  if (how === 'spaced' && sign === ' ')
+    return /^-{1,2}[\w-]+$/.test(fullName) && /(?<!\b(?:and|or|the|a|with|pass|use|using|via)) $/i.test(before);
+  if (how === 'spaced') return /[a-z]P\w{3,9}$/.test(fullName) && /^ ["']$/.test(sign);
+  if (sign === '=' && /^(?:\s|$|,\w)/.test(after) && /(?:^|\s)$/.test(before)) return true;
+  if (DESCRIPTION.test(value)) return false;
+  if (how === 'said' && SAID.test(sign)) return /^[.,;!?]*(?:\n|$)|^[.,;!]+\s/.test(after);
+  const isAssigned = /^(?:\**\s*:\**\s|：)/.test(sign) || (sign === ' = ' && !/^(?:self|this)\./.test(fullName));
+  const isLabel = !/^[A-Z]/.test(value) || !/^[a-z]/.test(fullName);
+  return isAssigned && isLabel && /^\r?\n|^$/.test(after) && (LINE_START.test(before) || sign === '：');
 }
 
 function findQuote(searched: Searched, start: number, quote: string): string | null {
   const { text } = searched;
   const rest = text.slice(start, start + MAX_VALUE);
-  const end = rest.indexOf(quote.slice(0, quote.search(/["'`]/) + 1));
+  const plain = quote.search(/["'`*]/);
+  const end = plain === -1 ? rest.search(/\s?[”“’»」』]/) : rest.indexOf(quote.slice(0, plain + 1));
   const value = end === -1 ? '' : rest.slice(0, end);
   if (end === -1) return runAt(searched, start);
   return /\n|^\s|\s$/.test(value) || (/\s/.test(value) && quote.length > 1) ? null : value;
@@ -230,30 +256,30 @@ const CACHE_KEY = /^(?:[\w.]{1,24}[-|]){2,12}[\dA-Fa-f]{8,64}$/;
 
 function isSecret(value: string, kind: Kind, how: How, name = '', isWord = false): boolean {
   const text = value.slice(0, 100);
+  if (kind === 'password' && how !== 'spaced' && /^\d{4,12}$/.test(text)) return !/pass$/i.test(name);
+  if (/(?:^|[^a-z])pin$/i.test(name)) return false;
   if (text.length < (kind === 'password' ? 6 : 8) || isPlaceholder(text) || CODE.test(text)) return false;
   if (kind === 'secret' && /cred\w{0,9}$/i.test(name) && /^[\w.@-]{1,64}:[^\s:/\d]*\d[^\s:/]*$/.test(text)) return true;
   const hasDigit = /\d/.test(text);
   if (isWord) return true;
-  if (kind === 'password') return isPassword(text, how, name);
+  if (kind === 'password') return isPassword(text, how);
   if (!/[A-Za-z]/.test(text)) return false;
   if (kind === 'generic') return text.length >= 16 && hasDigit && randomness(text) >= 0.5 && !CACHE_KEY.test(text);
   if (text.length >= 16 && isBasicPair(text)) return true;
   const enough = text.length >= 16 ? 0.35 : 0.45;
   if (how === 'quoted' || how === 'element')
     return hasDigit ? randomness(text) >= enough : text.length >= 20 && randomness(text) >= 0.45;
-  const least = how === 'setting' || how === 'variable' ? 10 : 16;
+  const least = how === 'setting' ? 10 : 16;
   return text.length >= least && hasDigit && randomness(text) >= enough;
 }
 
-function isPassword(text: string, how: How, name: string): boolean {
+function isPassword(text: string, how: How): boolean {
   const hasDigit = /\d/.test(text);
   const hasLetter = /[A-Za-z]/.test(text);
   const hasSign = /[!@#$%^&*+=?~]/.test(text);
   if (how !== 'spaced' && isRandomWord(text)) return true;
   if (how === 'quoted' || how === 'element') return hasLetter && (hasDigit || (hasSign && text.length >= 8));
   if (how === 'setting') return hasDigit && hasLetter;
-  if (how === 'variable')
-    return (hasLetter && hasDigit) || (/^[A-Z][A-Z_0-9]*$/.test(name) && text.length >= 10 && !/[.]/.test(text));
   const isMixed = /[a-z]/.test(text) && /[A-Z]/.test(text);
   const isSaid = how === 'said' && /^[a-z]{4,}\d{1,4}$/.test(text);
   return text.length >= 8 && hasDigit && hasLetter && (isMixed || hasSign || isSaid || randomness(text) >= 0.5);

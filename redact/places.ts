@@ -1,8 +1,8 @@
 import type { Steps } from '../common/async.ts';
 import { trimEnd } from '../common/text.ts';
-import { isSecretMember } from './assignments.ts';
+import { isSecretMember, NO_PASSWORD } from './assignments.ts';
 import { findMatches, getEnd, getMatches, isRandomKey, type Span } from './patterns.ts';
-import { isPlaceholder, isRandomWord, randomness } from './randomness.ts';
+import { isPlaceholder, randomness } from './randomness.ts';
 
 /** Secrets known by their place in a header, a command, a table or a phrase. */
 export function* findPlaced(text: string): Steps<Span[]> {
@@ -44,86 +44,61 @@ function* findHeaders(text: string): Steps<Span[]> {
 
 const VALUE = String.raw`([^\s"'\x60\\<>[\]{}(),;|&]{6,})`;
 const QUOTE = String.raw`\\?["']?`;
+const OPTIONS = String.raw`\s(?:[^\n]{0,100}?\s)?`;
 
-/** The value is the last group and ends the match. Literal first characters make text without them cheap. */
-const COMMANDS: readonly RegExp[] = [
-  // curl -u name:…, curl -uname:…
-  new RegExp(String.raw`\s-(?:u[ =]?|-user[ =]|-proxy-user[ =])${QUOTE}[\w.@%+-]{1,64}:${VALUE}`, 'g'),
-  // mysql -p…, 7z -p…
-  new RegExp(String.raw`(?:sshpass|mysql\w{0,8}|mariadb|7za?)\s(?:[^\n]{0,100}?\s)?-p\s?${QUOTE}${VALUE}`, 'g'),
+/** What is right before a password. Literal first characters make text without them cheap. */
+const BEFORE: readonly string[] = [
+  // curl -u name:…, curl -uname:…, smbclient -U name%…
+  String.raw`\s-(?:u[ =]?|-user[ =]|-proxy-user[ =])${QUOTE}[\w.@%+-]{1,64}:|\s-U\s{0,2}${QUOTE}[\w\\/.@-]{1,64}%`,
   // docker login -p …, redis-cli -a …, zip -P …, ssh-keygen -N …, ldapsearch -w …
-  new RegExp(
-    String.raw`(?:psexec(?:\.exe)?|login|mongo\w{0,8}|redis-cli|zip|ipmitool|ssh-keygen|ldap\w{3,10}|snmp\w{2,10}|openssl enc)\s(?:[^\n]{0,100}?\s)?-[paPNwAk]\s{1,4}${QUOTE}${VALUE}`,
-    'gi',
-  ),
+  String.raw`(?:psexec(?:\.exe)?|login|mongo\w{0,8}|mosquitto_\w{3}|user(?:add|mod)|add-\w{1,20}-password|redis-cli|zip|ipmitool|ssh-keygen|ldap\w{3,10}|snmp\w{2,10}|openssl enc)${OPTIONS}-[paPNwAk]\s{1,4}`,
+  // sshpass -p …, mysql -p… and 7z -p…, where a word after a space is a database
+  String.raw`sshpass\s-p\s?|(?:mysql\w{0,8}|mariadb|7za?|rar)${OPTIONS}-p|freerdp${OPTIONS}\/p:`,
+  String.raw`rclone obscure\s|encrypt_string\s|--passphrase[ =]\s{0,3}|-pass(?:in|out)?\spass:|-(?:store|key)pass\s`,
+  // sudo -S <<< …
+  String.raw`(?:sudo -S|-stdin|-token|passwd -f|pass insert\s[^\n]{0,99})\s?<<<\s`,
   // machine … login … password …
-  new RegExp(String.raw`login\s[^\n]{0,100}?\spassword\s{1,4}${QUOTE}${VALUE}`, 'g'),
+  String.raw`(?:machine\s{1,4}\S{1,99}\s{1,4}(?:login\s{1,4}\S{1,64}\s{1,4})?|^\s{0,8}login\s{1,4}\S{1,64}\s{1,4})password\s{1,4}`,
+  String.raw`SecureString(?:\s{1,4}(?:--?(?:String|value)\s{1,4})?|${QUOTE},\s{0,12}${QUOTE}[vV]alue${QUOTE}:\s{0,4})`,
+  // cookies.txt, a QR code of a network, a network of Windows
+  String.raw`\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,100}\t|WIFI:[^\s]{0,99}?;P:|Key Content\s{1,20}: |<keyMaterial>`,
+  // kubectl create secret --from-literal=name=…, gh secret set NAME --body …
+  String.raw`--from-literal[ =][\w.-]{1,64}=|secret set\s[\w -]{1,64}(?:--body|-b)[ =]`,
+  // The settings of Redis, of a Java program
+  String.raw`^\s{0,8}(?:requirepass|masterauth)\s|-D[\w.]{1,64}[pP]assword=`,
+  String.raw`(?:wpa_passphrase|add_user|change_password)\s\S{1,64}\s|nmcli\s[^\n]{1,99}\spassword\s|\/user:\S{1,64}\s`,
+  String.raw`htpasswd\s{1,4}-\w{0,6}b\w{0,6}\s{1,4}\S{1,200}\s{1,4}\S{1,64}\s{1,4}`,
+  // CREATE USER … IDENTIFIED BY '…', ALTER ROLE … PASSWORD '…'
+  String.raw`[iI](?:dentified|DENTIFIED)\s{1,4}(?:(?:with|WITH)\s{1,4}[\w'"]{1,40}\s{1,4})?(?:by|BY)\s{1,4}(?=\\?["'])`,
+  String.raw`(?:alter|create|set|ALTER|CREATE|SET)\s{1,4}(?:user|role|password|USER|ROLE|PASSWORD)\s[^\n;]{1,99}[\s=]\s{0,4}(?=\\?')`,
+];
+
+/** The value is the last group and ends the match. */
+const COMMANDS: readonly RegExp[] = [
+  ...BEFORE.map((source) => new RegExp(`(?:${source})${QUOTE}${VALUE}`, 'gm')),
   // net use Z: share …, net user name … /add
   /net\suser?(?:\s{1,4}[^\s/]{1,99}){1,2}\s{1,4}([^\s"'\x60<>/]{6,64})(?=\s{1,4}\/)/gi,
-  // smbclient -U name%…
-  new RegExp(String.raw`\s-U\s{0,2}${QUOTE}[\w\\/.@-]{1,64}%${VALUE}`, 'g'),
-  // ConvertTo-SecureString "…"
-  new RegExp(
-    String.raw`SecureString(?:\s{1,4}(?:--?(?:String|value)\s{1,4})?|${QUOTE},\s{0,12}${QUOTE}Value${QUOTE}:\s{0,4})${QUOTE}${VALUE}`,
-    'gi',
-  ),
-  // NetworkCredential("name", "…"), DirectoryEntry("…", "name", "…"), new PDO('…', 'name', '…')
-  /(?:Credential|DirectoryEntry|WiFi\.begin|mysqli(?:_connect)?|PDO|DBI->connect|getConnection)\((?:\s{0,8}["'][^"'\n]{1,100}["']\s{0,4},){1,2}\s{0,8}["']([^"'\s]{6,})/g,
-  // cookies.txt, a QR code of a network, a network of Windows
-  new RegExp(
-    String.raw`(?:\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,100}\t|WIFI:[^\s]{0,99}?;P:|Key Content\s{1,20}: |<keyMaterial>)${VALUE}`,
-    'g',
-  ),
-  // kubectl create secret --from-literal=name=…, gh secret set NAME --body …
-  new RegExp(
-    String.raw`(?:--from-literal[ =][\w.-]{1,64}=|secret set\s[\w -]{1,64}(?:--body|-b)[ =])${QUOTE}${VALUE}`,
-    'g',
-  ),
-  // echo … > ….key
-  /(?:echo|printf)\s(?:-\w\s)?\\?["']?([^\s"'`\\<>[\]{}(),;|&]{6,99})(?=\\?["']?\s?>\s?[\w./-]{0,40}(?:pass|secret|token|\.key))/g,
-  // Terraform's state
+  // NetworkCredential("name", "…"), new PDO('…', 'name', '…'), auth=('name', '…')
+  /(?:Credential|DirectoryEntry|WiFi\.begin|mysqli(?:_connect)?|PDO|DBI->connect|getConnection|auth=|\.login)\((?:\s{0,8}["'][^"'\n]{1,100}["']\s{0,4},){1,2}\s{0,8}["']([^"'\s]{6,})/g,
+  // echo … > ….key, echo … | sudo -S, | docker login --password-stdin, | chpasswd
+  /(?:echo|printf)\s(?:-\w\s)?\\?["']?([^\s"'`\\<>[\]{}(),;|&]{6,99})(?=\\?["']?\s?(?:>\s?[\w./-]{0,40}(?:pass\w{0,8}|secrets?|token|\.key)(?:\.txt)?(?![\w.-])|\|[^\n|]{0,99}(?:sudo -S|-stdin|chpasswd|secrets create|wg pub)))/g,
+  // Expect, Terraform's state
+  /assword[^\n]{0,40}\n\s{0,20}(?:exp_)?send(?: --)? "([^"\s\\]{6,99})/g,
   /random_password\\?"[^}]{0,400}?"result\\?":\s{0,2}\\?"([^"\s\\]{6,})/g,
-];
-
-/** The same where whatever stands there is a password. */
-const CERTAIN_COMMANDS: readonly RegExp[] = [
-  // echo … | sudo -S, | docker login --password-stdin, | chpasswd
-  /(?:echo|printf)\s(?:-\w\s)?\\?["']?([^\s"'`\\<>[\]{}(),;|&]{6,99})(?=\\?["']?\s?\|[^\n|]{0,99}(?:sudo -S|-stdin|chpasswd|secrets create|wg pub))/g,
-  // name:…@tcp(host), host:5432:database:name:… of .pgpass
+  // name:…@tcp(host), host:5432:database:name:… of .pgpass, sqlplus name/…@host
   /:([^\s"'`<>@:/[\]]{6,200})(?=@(?:tcp|unix)\()/g,
   /:(?:54\d\d|6432|\*):[^\s:]{1,64}:[^\s:]{1,64}:([^\s"'`\\:]{6,})/g,
-  // sshpass -p …, mysql -p… and 7z -p…, where a word after a space is a database
-  new RegExp(String.raw`(?:sshpass\s-p\s?|(?:mysql\w{0,8}|mariadb|7za?)\s(?:[^\n]{0,100}?\s)?-p)${QUOTE}${VALUE}`, 'g'),
-  // docker login -p …, redis-cli -a …, zip -P …, rclone obscure …, gpg --passphrase …, openssl -pass pass:…
-  new RegExp(
-    String.raw`(?:docker login\s[^\n]{0,99}?-p\s|redis-cli\s(?:[^\n]{0,100}?\s)?-a\s|zip\s(?:[^\n]{0,100}?\s)?-P\s|rclone obscure\s|--passphrase[ =]|-pass(?:in|out)?\spass:)\s{0,3}${QUOTE}${VALUE}`,
-    'g',
-  ),
-  // sqlplus name/…@host, wpa_passphrase network …, keytool -storepass …, the settings of Redis, of a Java program
   /(?:thin:|sqlplus\s)[\w.-]{1,64}\/([^@\s"'\\<>]{6,99})(?=@)/g,
-  new RegExp(
-    String.raw`(?:wpa_passphrase\s\S{1,64}\s|nmcli\s[^\n]{1,99}\spassword\s|-(?:store|key)pass\s|-D[\w.]{1,64}[pP]assword=|\/user:\S{1,64}\s|^\s{0,8}(?:requirepass|masterauth)\s)${QUOTE}${VALUE}`,
-    'gm',
-  ),
   // An app password of Google
   /(?:PASS\w{0,8}=|[aA]pp[ -]?[pP]assword["']?\s?(?:[:=]|is)\s{0,3})["']?([a-z]{4}(?: [a-z]{4}){3})(?![\w ])/g,
-  // htpasswd -b file name …
-  new RegExp(String.raw`htpasswd\s{1,4}-\w{0,6}b\w{0,6}\s{1,4}\S{1,200}\s{1,4}\S{1,64}\s{1,4}${QUOTE}${VALUE}`, 'g'),
-  // CREATE USER … IDENTIFIED BY '…', ALTER ROLE … PASSWORD '…'
-  new RegExp(String.raw`identified\s{1,4}(?:with\s{1,4}[\w'"]{1,40}\s{1,4})?by\s{1,4}\\?["']${VALUE}`, 'gi'),
-  new RegExp(String.raw`(?:alter|create|set)\s{1,4}(?:user|role|password)\s[^\n;]{1,99}[\s=]\s{0,4}\\?'${VALUE}`, 'gi'),
 ];
 
-function* findCommands(text: string): Steps<Span[]> {
-  const read = (isCertain: boolean) => (match: RegExpExecArray, end: number) => {
-    const given = match[1] ?? '';
+function findCommands(text: string): Steps<Span[]> {
+  return findMatches(COMMANDS, text, ({ 1: given = '' }, end) => {
     const [value, start] = [trimEnd(given, '.:!?'), end - given.length];
-    const isMixed = /\d/.test(value) && /[A-Za-z]/.test(value) && !/^[./~]/.test(value);
-    const isSecret = (isCertain || isMixed || isRandomWord(value)) && !isPlaceholder(value);
-    return isSecret ? { start, end: start + value.length, type: 'password' } : null;
-  };
-  const certain = yield* findMatches(CERTAIN_COMMANDS, text, read(true));
-  return certain.concat(yield* findMatches(COMMANDS, text, read(false)));
+    if (isPlaceholder(value) || NO_PASSWORD.test(value) || /^[./~:-]/.test(value)) return null;
+    return { start, end: start + value.length, type: 'password' };
+  });
 }
 
 const HOOK = /:\/\/[\w.-]{0,80}hook[\w.-]{0,80}\/|:\/\/[\w.-]{1,80}\/(?:[\w-]{1,20}\/){0,2}\w{0,8}hooks?\w{0,4}\//g;
@@ -141,26 +116,30 @@ function findHookPaths(text: string): Steps<Span[]> {
   });
 }
 
-/** Cells below the heading of a secret, in tables of Markdown and of database clients. */
+const CSV_HEADING = /^[\w -]{1,40}(?:,[\w -]{1,40}){1,40}\r?$/;
+
+/** Cells below the heading of a secret, in tables of Markdown and of database clients, and in CSV. */
 function* findCells(text: string): Steps<Span[]> {
   const spans: Span[] = [];
-  if (!text.includes(' | ')) return spans;
   let columns: readonly (string | null)[] | null = null;
+  let separator = '';
   for (let at = 0; at < text.length; ) {
     yield;
     const newline = text.indexOf('\n', at);
     const end = newline === -1 ? text.length : newline;
     const line = text.slice(at, Math.min(end, at + 2_000));
-    const cells = line.includes(' | ') ? line.split('|') : [];
+    if (line.includes(' | ')) separator = '|';
+    else if (CSV_HEADING.test(line)) separator = ',';
+    const cells = separator !== '' && line.includes(separator) ? line.split(separator) : [];
     if (cells.length < 2) {
-      if (!/^[\s\d→|:+-]{0,200}$/.test(line)) columns = null;
+      if (!/^[\s\d→|:+-]{0,200}$/.test(line)) [columns, separator] = [null, ''];
     } else if (columns === null) {
       columns = cells.map((cell) => (/^[\w -]{2,40}$/.test(cell.trim()) ? cell.trim().replace(/^\d{1,6}→/, '') : null));
     } else {
       let start = at;
       for (const [i, cell] of cells.entries()) {
         const name = columns[i] ?? '';
-        const value = cell.trim();
+        const value = cell.trim().replace(/^"(.*)"$/, '$1');
         if (name !== '' && !/\s/.test(value) && isSecretMember(name.replace(/\s/g, '_'), value)) {
           const from = start + cell.indexOf(value);
           spans.push({ start: from, end: from + value.length, type: 'secret' });
