@@ -157,7 +157,7 @@ export const NO_PASSWORD = new RegExp(
 
 /** What is said about a password, or its type. */
 const DESCRIPTION =
-  /^[a-z]+(?:ed|en|ct|[ai]ble|id|al|ing|ous|ive|less|ful|[td]e|ent|ri[aoe]|[id]re|lich|ig)$|^(?:wrong|weak|strong|short|long|empty|(?:un)?safe|(?:in)?secure|set|lost|gone|old|new|blank|fine|really|only|plain(?:text)?|public|unknown|random|falsch|leer|mandatory|necessary|enough)$/;
+  /^[a-zà-ž]+(?:ed|en|ct|[aiu]t[ao]|ett[ao]|ect[ao]|[aií]d[ao]|[ai]ble|id|al|ing|ous|ive|less|ful|[td]e|ent|ri[aoe]|[id]re|lich|ig)$|^(?:wrong|weak|strong|short|long|empty|(?:un)?safe|(?:in)?secure|set|lost|gone|old|new|blank|fine|really|only|plain(?:text)?|public|unknown|random|falsch|leer|mandatory|necessary|enough)$/;
 
 /** Names of errors and messages. */
 const MESSAGE = /^(?:ERR(?:OR)?|INVALID|WRONG|MISSING|NO|BAD|FORGOT|RESET|CONFIRM|CHANGE|ENTER)_/;
@@ -215,16 +215,15 @@ function isWordValue(at: Record<'fullName' | 'value' | 'before' | 'sign' | 'afte
     return /^-{1,2}[\w-]+$/.test(fullName) && /(?<!\b(?:and|or|the|a|with|pass|use|using|via)) $/i.test(before);
   if (how === 'spaced') return /[a-z]P\w{3,9}$/.test(fullName) && /^ ["']$/.test(sign);
   if (sign === '=' && /^(?:\s|$|,\w)/.test(after) && /(?:^|\s)$/.test(before)) return true;
-  if (DESCRIPTION.test(value)) return false;
+  if (DESCRIPTION.test(value) || /^secret$/i.test(fullName)) return false;
   if (how === 'said' && SAID.test(sign)) return /^[.,;!?]*(?:\n|$)|^[.,;!]+\s/.test(after);
   const isAssigned = /^(?:\**\s*:\**\s|：)/.test(sign) || (sign === ' = ' && !/^(?:self|this)\./.test(fullName));
   const isLabel = !/^[A-Z]/.test(value) || !/^[a-z]/.test(fullName);
-  return isAssigned && isLabel && /^\r?\n|^$/.test(after) && (LINE_START.test(before) || sign === '：');
+  return isAssigned && isLabel && /^(?:\r?\n|[，。]|$)/.test(after) && (LINE_START.test(before) || sign === '：');
 }
 
 function findQuote(searched: Searched, start: number, quote: string): string | null {
-  const { text } = searched;
-  const rest = text.slice(start, start + MAX_VALUE);
+  const rest = searched.text.slice(start, start + MAX_VALUE);
   const plain = quote.search(/["'`*]/);
   const end = plain === -1 ? rest.search(/\s?[”“’»」』]/) : rest.indexOf(quote.slice(0, plain + 1));
   const value = end === -1 ? '' : rest.slice(0, end);
@@ -281,6 +280,5 @@ function isPassword(text: string, how: How): boolean {
   if (how === 'quoted' || how === 'element') return hasLetter && (hasDigit || (hasSign && text.length >= 8));
   if (how === 'setting') return hasDigit && hasLetter;
   const isMixed = /[a-z]/.test(text) && /[A-Z]/.test(text);
-  const isSaid = how === 'said' && /^[a-z]{4,}\d{1,4}$/.test(text);
-  return text.length >= 8 && hasDigit && hasLetter && (isMixed || hasSign || isSaid || randomness(text) >= 0.5);
+  return text.length >= 8 && hasDigit && hasLetter && (isMixed || hasSign || randomness(text) >= 0.5);
 }

@@ -107,7 +107,7 @@ export const RULES: readonly Rule[] = [
     accepts: isRandomKey,
   },
   // A key of one-time passwords, as it is shown
-  { type: 'secret', pattern: /(?<!\w)(?:[A-Z2-7]{4} ){7,15}[A-Z2-7]{4}(?! ?\w)/gi, accepts: isRandomKey },
+  { type: 'secret', pattern: /\b(?=[A-F2-7 ]{0,40}[G-Z])(?:[A-Z2-7]{4} ){7,15}[A-Z2-7]{4}\b/gi, accepts: isRandomKey },
   {
     type: 'registry-token',
     pattern: edged(String.raw`(?:(?:npm|hf)_[A-Za-z0-9]{30,}|pypi-AgE[\w-]{40,}|dckr_[po]at_[\w-]{20,})`),
@@ -292,16 +292,12 @@ function isUnknownToken(run: string, before: string, after: string): boolean {
     body.length >= 36 &&
     body.length !== 43 &&
     isMixedKey(/[A-Za-z0-9]{24,}/.exec(body)?.[0] ?? '') &&
-    !isText(body)
+    !/^[\n\x20-\x7e]{8,}$/.test(Buffer.from(body, 'base64').toString('latin1'))
   );
 }
 
 export function isMixedKey(text: string): boolean {
   return /[a-z]/.test(text) && /[A-Z]/.test(text) && /\d\D+\d/.test(text);
-}
-
-function isText(base64: string): boolean {
-  return /^[\n\x20-\x7e]{8,}$/.test(Buffer.from(base64, 'base64').toString('latin1'));
 }
 
 const REACH = 300;

@@ -79,7 +79,7 @@ const COMMANDS: readonly RegExp[] = [
   // net use Z: share …, net user name … /add
   /net\suser?(?:\s{1,4}[^\s/]{1,99}){1,2}\s{1,4}([^\s"'\x60<>/]{6,64})(?=\s{1,4}\/)/gi,
   // NetworkCredential("name", "…"), new PDO('…', 'name', '…'), auth=('name', '…')
-  /(?:Credential|DirectoryEntry|WiFi\.begin|mysqli(?:_connect)?|PDO|DBI->connect|getConnection|auth=|\.login)\((?:\s{0,8}["'][^"'\n]{1,100}["']\s{0,4},){1,2}\s{0,8}["']([^"'\s]{6,})/g,
+  /(?:Credential|DirectoryEntry|WiFi\.begin|mysqli(?:_connect)?|PDO|DBI->connect|getConnection|auth=)\((?:\s{0,8}["'][^"'\n]{1,100}["']\s{0,4},){1,2}\s{0,8}["']([^"'\s]{6,})/g,
   // echo … > ….key, echo … | sudo -S, | docker login --password-stdin, | chpasswd
   /(?:echo|printf)\s(?:-\w\s)?\\?["']?([^\s"'`\\<>[\]{}(),;|&]{6,99})(?=\\?["']?\s?(?:>\s?[\w./-]{0,40}(?:pass\w{0,8}|secrets?|token|\.key)(?:\.txt)?(?![\w.-])|\|[^\n|]{0,99}(?:sudo -S|-stdin|chpasswd|secrets create|wg pub)))/g,
   // Expect, Terraform's state

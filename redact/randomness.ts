@@ -38,7 +38,7 @@ function getKind(character: string): '' | 'a' | 'A' | '0' {
 
 const MARK = /\[REDACTED:[a-z-]{1,40}:[0-9a-f]{8}\]/;
 
-/** A placeholder instead of a secret: a redaction mark, `$TOKEN`, `<token>`, `{{ token }}`, `%s`, `***`. */
+/** A placeholder instead of a secret: a redaction mark, `$TOKEN`, `<token>`, `your-token`, `{{ token }}`, `%s`, `***`. */
 export function isPlaceholder(text: string): boolean {
-  return MARK.test(text) || /^(?:[<{%[(]|\$(?:[{(]|\w{1,80}$)|\*+$|\.{3}|x+$)/i.test(text);
+  return MARK.test(text) || /^(?:[<{%[(]|\$(?:[{(]|\w{1,80}$)|\*+$|\.{3}|x+$|your[-_])/i.test(text);
 }

@@ -155,6 +155,52 @@ describe('redaction of texts with secrets in forms of other rules', () => {
     "ALTER USER app WITH PASSWORD 'butterflies';",
     "SET PASSWORD FOR root = 'butterflies'",
     "CREATE USER 'app'@'%' IDENTIFIED BY 'butterflies';",
+    '"clientSecret": "butterflies-tree",',
+    'quarkus.datasource.password = butterflies',
+    'password: butterflies\nhost: db',
+    "const password = 'butterflies';",
+    'os.getenv("DB_PASSWORD", "butterflies")',
+    'process.env.DB_PASSWORD || "butterflies"',
+    'store.setPassword("butterflies")',
+    'storePassword "butterflies"',
+    '<property name="password" value="butterflies"/>',
+    'jwt({ secret: "butterflies-over-rome" })',
+    'JWT_SECRET: "let the butterflies in"',
+    'ENV DB_PASSWORD butterflies',
+    'setenv DB_PASSWORD butterflies',
+    "curl -H 'X-Api-Key: butterflies' https://example.com",
+    '{"headers":{"X-Auth-Token":"butterflies"}}',
+    'my wifi password is butterflies',
+    'The password is now butterflies. Please log in.',
+    'the passphrase is butterflies-over-rome',
+    '**Password:** butterflies',
+    'Password: **butterflies**',
+    'the password is `butterflies`',
+    'my password is “butterflies”',
+    'Das Passwort ist „butterflies“',
+    'Das Passwort heißt butterflies',
+    'mot de passe : « butterflies »',
+    '用户名：admin 密码：butterflies',
+    '密码是“butterflies”',
+    '비밀번호는 "butterflies"입니다',
+    'パスワードは「butterflies」です',
+    'useradd -m -p butterflies bob',
+    'curl -u bob:butterflies https://example.com',
+    'smbclient //host/share -U bob%butterflies',
+    'mongo -u admin -p butterflies host',
+    'az login -u bob -p butterflies',
+    'wget --http-password butterflies https://example.com',
+    'helm install x --set auth.password=butterflies,auth.database=app',
+    'kubectl create secret generic db --from-literal=dsn=butterflies',
+    'sudo -S <<< "butterflies" apt update',
+    "ansible-vault encrypt_string 'butterflies' --name db",
+    'rabbitmqctl add_user bob butterflies',
+    'xfreerdp /u:bob /p:butterflies /v:host',
+    'expect "*?assword:*"\nsend "butterflies\\r"',
+    'requests.get(url, auth=("bob", "butterflies"))',
+    'machine example.com\n\tpassword butterflies',
+    'name,url,username,password\nx,https://example.com,bob,butterflies',
+    'user | password\n--- | ---\nbob | butterflies',
   ])('finds the word that is the secret of %s', (text) => {
     const once = redact(text);
     expect(once).toContain('[REDACTED:');
@@ -179,7 +225,49 @@ describe('redaction of texts with secrets in forms of other rules', () => {
     'so that all tests pass\n83d369e9 Merge branch main',
     'git config core.excludesfile x && echo "ignored" > secret.globally-ignored',
     'they must pass: also have been read',
+    'PASSWORD_HASHER=argon2id-v1',
+    'if the password is wrong, the key of the passphrase is derived once',
+    'its password is optional. The passphrase is really only needed here',
+    '{"listitem":{"pass":"element","fail":"elements"}}',
+    'password: Secret,\n    secret: this.#secret,\n    passphrase: another one',
+    'self.password = default_value',
+    'arguments to pass to `scriptPath`, Pass `shape=None` instead',
+    'the password to encrypt with, --username and --password options',
+    'perldoc -u Some::Modulename',
+    '"minipass": "^7.1.2"',
+    "'CURLOPT_PASSWORD', 'CURLOPT_READDATA'",
+    'function login(name, password,\n  options, callback) {',
+    'deps: pin negotiator@0.4.5, GPIO pin 12, a pin: 13',
+    'sk-folding-cube-animation-of-the-page',
+    'la contraseña es incorrecta, la password è scaduta. a senha é inválida',
+    'X-Api-Key: your-api-key',
+    'volumes:\n  - secret: kubernetes-credentials',
+    "await page.login('admin', 'settings')",
+    'i18n: { required: "Password: at least 12 characters", password: "Passwort" }',
+    '65A5 65E6 672E 672C 672A 672B 672D 6B63 that this with from have been more time',
   ])('leaves %s', (text) => expect(redact(text)).toBe(text));
+
+  it.each(['my PIN is 4821', 'PIN: 4821', 'the pin for the door is 482193', 'password: 48219384'])(
+    'finds the digits of %s',
+    (text) => expect(redact(text)).not.toMatch(/\d{4}(?!\])/),
+  );
+
+  it('finds words in JSON whose member says that they are a password', () => {
+    for (const name of ['password', 'adminPassword', 'client_secret', 'X-Api-Key', 'PRIVATE-TOKEN'])
+      expect(json(JSON.stringify({ [name]: 'let the butterflies in' })).text).not.toContain('butterflies');
+    const plain = JSON.stringify({ password: 'string', passwordHint: 'butterflies', secretName: 'butterflies' });
+    expect(json(plain).text).toBe(plain);
+  });
+
+  it('keeps what follows a secret between signs that ASCII does not have', () => {
+    expect(redact('密码：butterflies，谢谢。 „x“')).toMatch(/^密码：\[REDACTED:password:\w{8}\]，谢谢。 „x“$/);
+    expect(redact('Passwort „butterflies7“ bitte')).toMatch(/^Passwort „\[REDACTED:password:\w{8}\]“ bitte$/);
+  });
+
+  it('finds keys of one-time passwords in groups and keys with any prefix of OpenAI', () => {
+    expect(redact('2FA: JBSW Y3DP EHPK 3PXP JBSW Y3DP EHPK 3PXP')).not.toContain('EHPK');
+    expect(redact('sk-or-v1-8f14e45fceea467f9a7b1c2d3e4f5a6b8f14e45fceea467f')).not.toContain('ceea467f');
+  });
 
   it('finds a secret whose name is the member before it, and no other value', () => {
     const body = (name: string): string => JSON.stringify({ env: [{ name, value: 'Xk7pQ2zRm9v' }] });
