@@ -205,7 +205,8 @@ const LOOKS_CHOSEN = /^(?!-)(?=.*[A-Za-zÀ-ž])[\w.@!#$%^&*+=?~À-ž-]+$/;
 const VERB = / (?!to)[a-zèéäß]+:? {1,4}/.source;
 const [SAID, SAID_QUOTE] = [new RegExp(`${VERB}$`), new RegExp(`${VERB}[^\\s\\w]+\\s?$`)];
 const QUOTED_SIGN = /[:=|?(：是为為は는은]\s{0,8}[^\s\w]{1,6}\s?$/;
-const LINE_START = /(?:^|\n)[\s\d→+>*|-]{0,24}$/;
+/** Also behind the file and the number of a line, as `grep` prints them. */
+const LINE_START = /(?:^|\n)(?:[\w./-]{1,99}[:-]\d{1,6}[:-])?[\s\d→+>*|-]{0,24}$/;
 
 /** Whether a word is the value in quotes after a sign, of a flag, said at the end of a clause, or alone on a line. */
 function isWordValue(at: Record<'fullName' | 'value' | 'before' | 'sign' | 'after', string> & { how: How }): boolean {

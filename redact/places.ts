@@ -64,9 +64,8 @@ const BEFORE: readonly string[] = [
   String.raw`\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,100}\t|WIFI:[^\s]{0,99}?;P:|Key Content\s{1,20}: |<keyMaterial>`,
   // kubectl create secret --from-literal=name=…, gh secret set NAME --body …
   String.raw`--from-literal[ =][\w.-]{1,64}=|secret set\s[\w -]{1,64}(?:--body|-b)[ =]`,
-  // The settings of Redis, of a Java program
-  String.raw`^\s{0,8}(?:requirepass|masterauth)\s|-D[\w.]{1,64}[pP]assword=`,
-  String.raw`(?:wpa_passphrase|add_user|change_password)\s\S{1,64}\s|nmcli\s[^\n]{1,99}\spassword\s|\/user:\S{1,64}\s`,
+  // The settings of Redis, of a Java program; net use … /user:name …
+  String.raw`^\s{0,8}(?:requirepass|masterauth)\s|-D[\w.]{1,64}[pP]assword=|(?:wpa_passphrase|add_user|change_password)\s\S{1,64}\s|nmcli\s[^\n]{1,99}\spassword\s|\/user:\S{1,64}\s`,
   String.raw`htpasswd\s{1,4}-\w{0,6}b\w{0,6}\s{1,4}\S{1,200}\s{1,4}\S{1,64}\s{1,4}`,
   // CREATE USER … IDENTIFIED BY '…', ALTER ROLE … PASSWORD '…'
   String.raw`[iI](?:dentified|DENTIFIED)\s{1,4}(?:(?:with|WITH)\s{1,4}[\w'"]{1,40}\s{1,4})?(?:by|BY)\s{1,4}(?=\\?["'])`,
@@ -116,7 +115,7 @@ function findHookPaths(text: string): Steps<Span[]> {
   });
 }
 
-const CSV_HEADING = /^[\w -]{1,40}(?:,[\w -]{1,40}){1,40}\r?$/;
+const CSV_HEADING = /^(?:[ \t]{0,8}\d{1,6}[→\t])?[\w -]{1,40}(?:,[\w -]{1,40}){1,40}\r?$/;
 
 /** Cells below the heading of a secret, in tables of Markdown and of database clients, and in CSV. */
 function* findCells(text: string): Steps<Span[]> {

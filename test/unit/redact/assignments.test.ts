@@ -201,6 +201,9 @@ describe('redaction of texts with secrets in forms of other rules', () => {
     'machine example.com\n\tpassword butterflies',
     'name,url,username,password\nx,https://example.com,bob,butterflies',
     'user | password\n--- | ---\nbob | butterflies',
+    '     1→name,password\n     2→bob,butterflies',
+    'config/db.yml:12:  password: butterflies\nconfig/db.yml-13-  host: db',
+    '    12\tpassword: butterflies\n    13\thost: db',
   ])('finds the word that is the secret of %s', (text) => {
     const once = redact(text);
     expect(once).toContain('[REDACTED:');
