@@ -4,7 +4,7 @@ import { countTokens } from '../../../../common/text.ts';
 import { DEFAULT_ONTOLOGY } from '../../../../memory/facts/default-ontology.ts';
 import { createFactStore } from '../../../../memory/facts/fact-store.ts';
 import { changedFactLines, factLines, withFacts } from '../../../../memory/pages/format-facts.ts';
-import { negated, said, START, talk } from '../../../helpers/facts.ts';
+import { negated, START, said, talk } from '../../../helpers/facts.ts';
 
 const CONCEPTS = ['Project.Decision', 'Person.Preference', 'Session.Focus', 'Project.Environment'];
 const store = () => createFactStore({ ontology: DEFAULT_ONTOLOGY });
@@ -28,15 +28,6 @@ describe('facts that changed since they were shown', () => {
     talk(facts, [said('Project.Decision', redis)]);
     expect(next()).toEqual([`- Project.Decision: "${redis}"`]);
     expect(next()).toEqual([]);
-  });
-
-  it('refer to no part of the system prompt where it shows no fact', () => {
-    const facts = store();
-    talk(facts, [said('Project.Decision', redis)]);
-    const shown = { block: [], since: [], sessionId: 's1', budgetTokens: 300 };
-    const [heading, ...lines] = changedFactLines(facts, shown);
-    expect(lines).toEqual([`- Project.Decision: "${redis}"`]);
-    expect(heading).toBe('Facts as they are now, newer than any in the system prompt:');
   });
 
   it('are neither those that fade, nor those that the rest of the block says', () => {
