@@ -6,13 +6,8 @@ import { GREETING, wordDrift } from './topic-shift.ts';
 
 export type TopicDetector = ReturnType<typeof createTopicDetector>;
 
-export function createTopicDetector({
-  model,
-  local,
-  quota,
-  clock,
-  log,
-}: Pick<ServiceParts, 'model' | 'local' | 'quota' | 'clock' | 'log'>) {
+export function createTopicDetector(parts: Pick<ServiceParts, 'model' | 'local' | 'quota' | 'clock' | 'log'>) {
+  const { model, local, quota, clock, log } = parts;
   const gate = createBackoff(clock, quota);
   const closing = new AbortController();
   const locally = (input: TopicShiftInput): Promise<TopicShiftReading> =>

@@ -30,17 +30,8 @@ type Parts = Pick<ServiceParts, 'nodeFiles' | 'getProject' | 'clock' | 'turnRegi
 };
 
 /** Memory for the system prompt; constant within a plan. */
-export function createSessionContext({
-  config,
-  nodeFiles,
-  getProject,
-  clock,
-  turnRegistry,
-  catalogue,
-  tasks,
-  library,
-  log,
-}: Parts): OpenContext {
+export function createSessionContext(parts: Parts): OpenContext {
+  const { config, nodeFiles, getProject, clock, turnRegistry, catalogue, tasks, library, log } = parts;
   function passive(project: string, isNear: (node: MemoryNode) => boolean): MemoryNode[] {
     return catalogue
       .all()
