@@ -1,8 +1,10 @@
-import { trimEnd } from '../../common/text.ts';
+import { compareText, trimEnd } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { SourcedClaim } from '../compaction/brief.ts';
 import type { Task, TaskList } from '../ingest/task-list.ts';
 import { isBundled, isFromText, type MemoryNode, type StoredBrief } from '../model/node.ts';
+import { isSameMatter } from '../text/paraphrase.ts';
+import { uniqueTokens } from '../text/tokenizer.ts';
 import { isPast } from '../text/validity.ts';
 import { getShortOrigin, type ProjectState, type StateItem } from './project-state.ts';
 
@@ -21,10 +23,16 @@ export interface HandoffRules {
   readonly most: number;
 }
 
+type Start = Pick<HandoffRules, 'project' | 'sessionId'>;
+
 /** Of open items, decisions and outcomes; outcomes fill what the others leave. */
 const SHARES = { open: 8, decided: 6 } as const;
 /** So much of a text tells whether it was said. */
 const TOLD_CHARS = 60;
+/** Share of words by which two sentences say one thing, and the least that have enough. */
+const TOLD_SHARE = 0.7;
+const TOLD_WORDS = 4;
+const TOLD_IN = { open: /^- (?:Open|Next): /, decided: /^- Decided: /, outcome: /^- (?:Done|Stands): / } as const;
 
 /** Open items, decisions and outcomes of clean origin from other sessions that `told` does not tell. */
 export function handedItems(
@@ -41,9 +49,12 @@ export function handedItems(
   return [...items, ...outcome.filter((item) => isNews(item) && !named.has(item.node))].slice(0, most);
 }
 
-/** Whether a line of a brief quotes the item. */
-export function tells(line: string, { text }: StateItem): boolean {
-  return line.includes(trimEnd(text.slice(0, TOLD_CHARS), '.)'));
+/** Whether a line of a brief quotes the item, or a model says the same there in other words. */
+export function tells(line: string, { kind, text }: StateItem): boolean {
+  if (line.includes(trimEnd(text.slice(0, TOLD_CHARS), '.)'))) return true;
+  const [head, said = ''] = line.split(TOLD_IN[kind]);
+  const isShort = [said, text].some((each) => uniqueTokens(each).length < TOLD_WORDS);
+  return head === '' && !isShort && isSameMatter(said, text, TOLD_SHARE);
 }
 
 /** HIGH nodes of clean origin from the project's other sessions, newest first. */
@@ -57,10 +68,7 @@ export function handOver(newestFirst: readonly MemoryNode[], { project, sessionI
 }
 
 /** The latest brief of another session of the project. */
-export function lastBrief(
-  briefs: readonly StoredBrief[],
-  { project, sessionId }: Pick<HandoffRules, 'project' | 'sessionId'>,
-): StoredBrief | null {
+export function lastBrief(briefs: readonly StoredBrief[], { project, sessionId }: Start): StoredBrief | null {
   if (project === '') return null;
   return others(briefs, project, sessionId)[0] ?? null;
 }
@@ -68,15 +76,7 @@ export function lastBrief(
 /** Claims of clean origin from other sessions' active work that `shown` does not contain. */
 export function openThreads(
   briefs: readonly StoredBrief[],
-  {
-    project,
-    sessionId,
-    shown,
-    nowMs,
-  }: Pick<HandoffRules, 'project' | 'sessionId'> & {
-    readonly shown: StoredBrief | null;
-    readonly nowMs: number;
-  },
+  { project, sessionId, shown, nowMs }: Start & { readonly shown: StoredBrief | null; readonly nowMs: number },
 ): SourcedClaim[] {
   if (project === '') return [];
   const texts = new Set([...(shown?.active ?? []), ...(shown?.hints ?? [])].map(({ text }) => text));
@@ -130,7 +130,7 @@ export function taskItems(tasks: readonly StatedTask[], getNode: (task: StatedTa
 /** Unfinished tasks of clean origin from other sessions of the project; the latest status of a task counts. */
 export function openTasks(
   lists: readonly TaskList[],
-  { project, sessionId, nowMs }: Pick<HandoffRules, 'project' | 'sessionId'> & { readonly nowMs: number },
+  { project, sessionId, nowMs }: Start & { readonly nowMs: number },
 ): string[] {
   if (project === '') return [];
   // Whatever the session itself says of a task counts.
@@ -149,9 +149,5 @@ function others(briefs: readonly StoredBrief[], project: string, sessionId: stri
   return briefs
     .filter((brief) => brief.project === project && brief.session_id !== sessionId)
     .filter(({ active, hints }) => active.length + hints.length > 0)
-    .toSorted((one, other) =>
-      one.updated_at === other.updated_at
-        ? one.session_id.localeCompare(other.session_id)
-        : other.updated_at.localeCompare(one.updated_at),
-    );
+    .toSorted((a, b) => compareText(b.updated_at, a.updated_at) || compareText(a.session_id, b.session_id));
 }

@@ -38,6 +38,12 @@ describe('what a session is handed over', () => {
     expect(handed([node(1)], 20, ['- Open: ask person 1 for the report', '- Decided: use option 1'])).toEqual([
       '- [mem_20260301_100100_00000a] done: Piece 1',
     ]);
+    const text = 'old invoices with duplicate numbers must be renumbered';
+    const reworded = { ...node(1), open: [{ text, turn: 't1', origin: 'assistant' as const }], decisions: [] };
+    const says = 'renumber the old invoices that have duplicate numbers';
+    expect(handed([reworded], 20, [`- Open: ${says}`])).toEqual(['- [mem_20260301_100100_00000a] done: Piece 1']);
+    for (const line of [`- Done: ${says}`, '- Open: duplicate invoices', `- Next: do not ${says}`])
+      expect(handed([reworded], 20, [line])[0]).toContain(text);
     const dated = { ...node(1), open: [{ text: 'ask Tobias (2026-03-02).', turn: 't1', origin: 'user' as const }] };
     const told = ['- Open: ask Tobias (2026-03-02, passed)', '- Decided: use option 1'];
     expect(handed([dated], 20, told)).toEqual(['- [mem_20260301_100100_00000a] done: Piece 1']);
