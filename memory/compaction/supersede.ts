@@ -60,7 +60,9 @@ export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>) {
       const said = turns.map((turn) => [turn.user, ...getAnswers(turn)].join('\n').slice(0, 20_000));
       const topicWords = new Set(said.flatMap(topicTokens));
       const turnIds = new Set(turns.map(({ turnId }) => turnId));
-      const nodes = catalogue.all().filter((node) => node.project === project && !isPast(node));
+      const until = new Date(turns.at(-1)?.atMs ?? 0).toISOString();
+      const isFormer = (node: MemoryNode): boolean => !isPast(node) && node.valid_from < until;
+      const nodes = catalogue.all().filter((node) => node.project === project && isFormer(node));
       return nodes
         .slice(0, MAX_SEARCHED_NODES)
         .filter(({ turns: own }) => !own.some((turnId) => turnIds.has(turnId)))

@@ -2,7 +2,13 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { PAIRS } from '../../../../bench/supersession/pairs.ts';
 import { lowestOrigin, type Origin } from '../../../../common/turn.ts';
-import { closeSuperseded, endsStatement, getEnding, isSameWork } from '../../../../memory/compaction/supersede.ts';
+import {
+  closeSuperseded,
+  createRevisions,
+  endsStatement,
+  getEnding,
+  isSameWork,
+} from '../../../../memory/compaction/supersede.ts';
 import { parseSection, renderSection } from '../../../../memory/model/markdown.ts';
 import type { MemoryNode, StatementRef } from '../../../../memory/model/node.ts';
 import { currentSummary, isPast, withoutRevisionsBy } from '../../../../memory/text/validity.ts';
@@ -53,6 +59,22 @@ test('a revision loses no statement, and is read back unchanged', () => {
     }),
     { numRuns: 60 },
   );
+});
+
+test('what was said later is no known statement that a turn may end', () => {
+  const fact = (port: number) => ({
+    concept: 'staging database',
+    value: `the staging database listens on port ${port}`,
+    polarity: 'positive' as const,
+    evidence: ['e1'],
+    origin: 'user' as const,
+  });
+  const [before, after] = [told({ facts: [fact(5432)] }), next({ facts: [fact(6432)] })];
+  const revisions = createRevisions({ all: () => [after, before] });
+  const turn = { turnId: 't', origin: 'user' as const, user: 'The staging database has a new port', parts: [] };
+  const known = (at: string) => revisions.knownStatements(before.project, [{ ...turn, atMs: Date.parse(at) }]);
+  expect(known('2026-03-20T08:00:00.000Z').map(({ text }) => text)).toEqual([fact(5432).value]);
+  expect(known('2026-05-01T08:00:00.000Z')).toHaveLength(2);
 });
 
 test('removing what revised a node opens it again', () => {
