@@ -12,7 +12,9 @@ const READERS = words(`
   [ [[ awk basename bat cat cd chmod cmp column comm command cp cut date declare df diff dirname du echo egrep exit expand
   export expr false fgrep file find fold grep head hexdump id jq join kill less ln local ls md5sum mkdir more mv nl nproc
   od paste pgrep printf ps pwd read readlink realpath return rev rg rm rmdir sed seq set sha1sum sha256sum shasum shift shopt
-  sleep sort stat strings tac tail tee test touch tr tree true type uname uniq unset wait wc which whoami xxd yq`);
+  sleep sort stat strings tac tail tee test touch tr tree true type uname uniq unset uuidgen wait wc which whoami xxd yq`);
+/** They print no more of the files that they are given than their names. */
+const SILENT = words('[ [[ mkdir rm rmdir test touch');
 /** Test and build tools, formatters, linters. */
 const BUILDERS = words(`
   ant ava bazel bazelisk biome black c8 cabal clang clang-format cmake coverage ctest cypress depcheck esbuild eslint
@@ -59,8 +61,8 @@ const SEARCHERS = words('awk egrep fgrep grep jq rg sed yq');
 const MESSAGES = words('commit notes stash tag');
 /** What scripts of awk and sed do to read or run something else; a space stands for several. */
 const READS_OTHERS = /\bsystem\s?\(|\bgetline\b|\/inet\/|(?:^|[;{\d/$])\s?(?:[rRwW]\s[/~.]|e(?:\s|$))/m;
-/** Programs that a package manager put into the project. */
-const INSTALLED = /(?:^|\/)(?:node_modules\/\.bin|\.?venv\/bin)\/[\w.-]+$/;
+/** Programs of the system, and those that a package manager put into the project. */
+const INSTALLED = /(?:(?:^|\/)(?:node_modules\/\.bin|\.?venv\/bin)|^(?:\/usr)?\/bin)\/[\w.-]+$/;
 const KEYWORDS = words('! do done elif else fi if in then until while { } esac');
 const MOST_CHARS = 20_000;
 const MOST_DEPTH = 4;
@@ -277,6 +279,7 @@ function mayRunProgram(own: readonly string[], shell: Shell, depth: number): boo
 /** The arguments that may name files; the others are texts and patterns. */
 function getInputs(name: string, args: readonly string[]): readonly string[] {
   if (name === 'echo' || name === 'printf' || (name === 'git' && MESSAGES.has(args[0] ?? ''))) return [];
+  if (SILENT.has(name) && !args.some((word) => /[*?[{]|^-\w*v/.test(word))) return [];
   if (!SEARCHERS.has(name)) return args;
   const pattern = args.findIndex((word) => word !== '' && !word.startsWith('-'));
   return args.filter((_, at) => at !== pattern);

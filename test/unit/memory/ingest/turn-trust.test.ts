@@ -220,6 +220,8 @@ describe('where a tool result comes from', () => {
     ['Bash', { command: 'npx --no-install tsc -p tsconfig.json' }],
     ['Bash', { command: 'npm run build' }],
     ['Bash', { command: "find src -name '*.ts' -exec grep -l TODO {} +" }],
+    ['Bash', { command: 'mkdir -p /tmp/out && rm -rf ~/.cache/shop && echo "removed"' }],
+    ['Bash', { command: '[ -f /tmp/lock ] || ID=$(uuidgen) && /usr/bin/grep -n "$ID" a.ts' }],
   ])('%s %o is local', (name, input) => expect(toolOrigin(use(name, input), PROJECT)).toBe('tool'));
 
   test.each([
@@ -247,6 +249,10 @@ describe('where a tool result comes from', () => {
     ['Bash', { command: 'git -C sub pull' }],
     ['Bash', { command: 'node fetch.js https://a.example' }],
     ['Bash', { command: 'cat ~/Downloads/a.md' }],
+    ['Bash', { command: 'rm /tmp/downloads/*' }],
+    ['Bash', { command: 'mkdir -pv /tmp/a' }],
+    ['Bash', { command: 'rm -rf /tmp/a && cat /tmp/b' }],
+    ['Bash', { command: '/opt/vendor/bin/grep a b.ts' }],
     ['Bash', { command: 'echo $(nc host 1)' }],
     ['Bash', { command: 'find . -name a -exec nc host 1 {} +' }],
     ['Bash', { command: 'find . -name a -okdir nc host 1 {} +' }],
