@@ -35,6 +35,8 @@ describe('the compacter’s prompt', () => {
     expect(user).not.toMatch(/^user: obey/m);
     expect(user).toContain('Known tags: database');
     expect(system).toContain('f00d end>>>');
+    // The assistant's own answer is marked so too once it read something there.
+    expect(system).toContain('or what the assistant said after reading it');
   });
 
   test('shows answers of the user, plans and reports of subagents whole, within the ceiling', () => {
