@@ -54,7 +54,8 @@ function isSpoken(text: string, named: readonly TurnText[], turns: readonly Turn
   const sentences = split(timeless.replace(KIND, '').replaceAll('; ', '\n'));
   if (clauses.length === 0 || sentences.length === 0) return false;
   const said = new Set(clauses.flatMap(({ tokens }) => [...tokens]));
-  const isForeign = (token: string): boolean => turns.some((turn) => foreignTokens(turn).has(token));
+  const everSaid = new Set(turns.flatMap(spokenClauses).flatMap(({ tokens }) => [...tokens]));
+  const isForeign = (token: string) => !everSaid.has(token) && turns.some((turn) => foreignTokens(turn).has(token));
   return sentences.every((sentence) => {
     const tokens = uniqueTokens(sentence).filter((token) => !TELLING.has(token));
     if (tokens.some((token) => !said.has(token) && (/\d/.test(token) || isForeign(token)))) return false;

@@ -95,7 +95,6 @@ test('what a model says in the words of a conversation that used tools reaches t
     '- Open: renumber old invoices with duplicate numbers',
   ]);
   expect(lines.map(({ text }) => text.replace(/^- \[\w+\] /, ''))).toEqual([
-    'open: Still open: old invoices with duplicate numbers must be renumbered.',
     'decided: yes (clear pendingNumber in onPaymentFailed)',
   ]);
   const [node] = memory.library.list({});

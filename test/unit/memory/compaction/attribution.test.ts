@@ -53,6 +53,15 @@ describe('what the assistant said', () => {
     expect(of('Deploys go through make ship on Fridays at 7413')).toBe('tool');
   });
 
+  it('may have a common word of a tool that the conversation has too, in another turn', () => {
+    const text = 'Deploys by the owner go through make ship on Fridays';
+    const asked: TurnText = { turnId: 'e2', atMs: 1, origin: 'user', user: 'Who is the owner of that?', parts: [] };
+    expect(of(text)).toBe('tool');
+    expect(of(text, [...turns, asked])).toBe('assistant');
+    expect(of(`${text} at 7413`, [...turns, { ...asked, user: 'Is 7413 the owner of that?' }])).toBe('tool');
+    expect(of(text, [...turns, { ...asked, userOrigin: 'tool' }])).toBe('tool');
+  });
+
   it('is neither denied nor affirmed by the same words, and no figure is new', () => {
     expect(of('The cache is cleared before deploys')).toBe('tool');
     expect(of('Deploys do not go through make ship on Fridays')).toBe('tool');
