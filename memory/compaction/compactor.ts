@@ -276,14 +276,17 @@ const TASKS = 30;
 /** Statements that these turns may end, and open tasks of the project; history says nothing of tasks. */
 async function findKnown(
   { project, turns, past }: Batch,
-  { revisions, tasks }: Pick<Parts, 'revisions' | 'tasks'>,
-): Promise<Pick<SummaryInput, 'known' | 'tasks'>> {
+  { revisions, tasks, catalogue }: Pick<Parts, 'revisions' | 'tasks' | 'catalogue'>,
+): Promise<Pick<SummaryInput, 'known' | 'tasks' | 'knownTags'>> {
   const active = past === undefined ? ((await tasks?.active().catch(() => [])) ?? []) : [];
   const open = active
     .filter((task) => [project, ''].includes(task.project) && isCleanOrigin(task.origin))
     .slice(-TASKS)
     .map(({ name, title, trigger }) => ({ id: taskId(name), title, trigger }));
-  return { known: revisions.knownStatements(project, turns), tasks: open };
+  // Tags of drafts are words of these turns, and a model would take them over.
+  const tags = new Set(catalogue.all().flatMap((node) => (node.status === 'draft' ? [] : node.topic_tags)));
+  const knownTags = catalogue.tags(project).filter((tag) => tags.has(tag));
+  return { known: revisions.knownStatements(project, turns), tasks: open, knownTags };
 }
 
 function withoutTools(batch: Batch): Batch {

@@ -12,10 +12,7 @@ export interface FileSearchParts {
 }
 
 /** Search that puts memories about `options.file` first. */
-export function createFileSearch({
-  recaller,
-  files,
-}: FileSearchParts): (query: string, options: SearchOptions) => Promise<readonly RecallHit[]> {
+export function createFileSearch({ recaller, files }: FileSearchParts): Recaller['search'] {
   async function searchFile(file: string, query: string, options: Options): Promise<readonly RecallHit[]> {
     const anchor = files.getAnchor(file);
     if (anchor === null) return query === '' ? [] : recaller.search(query, options);

@@ -87,6 +87,7 @@ test('what a model says in the words of a conversation that used tools reaches t
   await memory.capture.closeSession('s1');
   expect(await memory.maintenance.flush(60_000)).toBe(true);
   expect(model.compacted).toHaveLength(1);
+  expect(model.compacted[0]?.knownTags, 'of the drafts of these turns').toEqual([]);
   const { brief, lines } = await memory.recall.sessionContext('s2', cwd);
   expect(brief).toEqual([
     '## Active Work Context',
