@@ -90,7 +90,7 @@ export function checkModel(report: StatusReport | null): Check {
   if (/^(rate_limited|timeout)\b/.test(error)) return good('model', `${error}; it is tried again by itself`);
   const fix = /log(ged)?[ _-]?(in|out)/i.test(error)
     ? 'run claude once and log in'
-    : /^failed: (no JSON|the answer|.{0,40}structured)/i.test(error)
+    : /^(?:unstructured|failed: (?:no JSON|the answer))/.test(error)
       ? 'it is asked again later; if it stays, set another model: comet-cc config --all shows them'
       : 'claude -p "hello" shows the error; until it answers, memories are written without the model';
   return bad('model', error, fix);

@@ -153,7 +153,13 @@ function readClaudeOutput(stdout: string, stderr: string): Attempt {
   const status = result.api_error_status ?? '';
   const messages = [result.result, result.errors, status, stderr].flat().map(getText).filter(Boolean).join(' · ');
   const detail = result.is_error ? messages || `no structured answer (${result.subtype})` : 'no JSON in the answer';
-  return failedAttempt(result.is_error ? getFailure(detail) : 'failed', detail, used);
+  const kind = /structured_output/.test(result.subtype) ? 'unstructured' : 'failed';
+  return failedAttempt(result.is_error && kind === 'failed' ? getFailure(detail) : kind, readable(detail), used);
+}
+
+/** Of an error body of the API, its message. */
+function readable(detail: string): string {
+  return detail.replace(/\{"type":"error",.{0,400}?"message":"([^"]{1,400})".{0,200}?\}(?= · |$)/g, '$1');
 }
 
 function getFailure(message: string): FailureKind {

@@ -13,7 +13,7 @@ import { topicDetectorPrompt } from './prompts/topic-detector.ts';
 import { createUsageCounter, type QuotaRule, type UsageCounter } from './quota.ts';
 
 /** Why a call failed, as shown by `doctor` and `status`. */
-export type FailureKind = 'missing' | 'not_logged_in' | 'rate_limited' | 'timeout' | 'flooded' | 'failed';
+export type FailureKind = (typeof FINAL)[number] | 'flooded' | 'failed';
 
 /** `costUsd`: at API prices, as reported by the provider; 0 if it reports none. */
 type CallUsage = { readonly tokens: number; readonly costUsd: number };
@@ -69,8 +69,8 @@ export interface LlmClient extends LanguageModel {
 }
 
 const CODES: Partial<Record<FailureKind, ErrorCode>> = { missing: 'model_missing', timeout: 'model_timeout' };
-/** Not worth an immediate retry. */
-const FINAL: readonly FailureKind[] = ['missing', 'not_logged_in', 'rate_limited', 'timeout'];
+/** Not worth an immediate retry. `unstructured`: the provider itself asked again until it gave up. */
+const FINAL = ['missing', 'not_logged_in', 'rate_limited', 'timeout', 'unstructured'] as const;
 
 /** A LanguageModel over a provider of prompt calls: bounded concurrency, validation, usage accounting, one retry. */
 export function createLlmClient(options: LlmClientOptions): LlmClient {
@@ -99,7 +99,7 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
   async function ask<T>(call: PromptCall<T>, signal: AbortSignal): Promise<T> {
     try {
       const answer = await attempt(call, signal).catch((error: unknown) => {
-        if (!(error instanceof Failed) || FINAL.includes(error.kind)) throw error;
+        if (!(error instanceof Failed) || FINAL.some((kind) => kind === error.kind)) throw error;
         return attempt(call, signal);
       });
       failure = null;

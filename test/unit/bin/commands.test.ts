@@ -632,7 +632,7 @@ describe('doctor', () => {
   it.each([
     'failed: no JSON in the answer',
     'failed: the answer does not match the schema',
-    'failed: Failed to provide valid structured output after 5 attempts',
+    'unstructured: Failed to provide valid structured output after 5 attempts',
   ])('advises another model after "%s", as claude -p itself has no error to show', (last_error) => {
     const { state, fix } = checkModel({ ...report, llm: { ...report.llm, last_error } });
     expect(state).toBe('problem');

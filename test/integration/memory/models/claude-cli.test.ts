@@ -138,6 +138,12 @@ describe('a call of claude -p', () => {
       'rate_limited',
       1,
     ],
+    [
+      'answers in another form, several times',
+      'print(result({ subtype: "error_max_structured_output_retries", is_error: true, errors: ["no call"] }));',
+      'unstructured',
+      1,
+    ],
     ['too many turns', 'print(result({ subtype: "error_max_turns", is_error: true, errors: [] }));', 'failed', 2],
   ])('that ends with %s fails and is named', async (_, body, kind, calls) => {
     const made = stub(body);
@@ -165,6 +171,15 @@ describe('a call of claude -p', () => {
     const output = '{ subtype: "error_during_execution", is_error: true, errors: ["no disk", "no net"] }';
     const model = stub(`print(result(${output}));`).model();
     await expect(model.detectTopicShift(sensing, calm)).rejects.toThrow(/failed: no disk · no net/);
+  });
+
+  test('that ends with an error of the API gives its message', async () => {
+    const body = { type: 'error', error: { type: 'authentication_error', message: 'invalid x-api-key' } };
+    const output = { is_error: true, result: `API Error: 401 ${JSON.stringify({ ...body, request_id: 'r1' })}` };
+    const model = stub(`print(result(${JSON.stringify(output)}));`).model();
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toThrow(
+      /not_logged_in: API Error: 401 invalid x-api-key$/,
+    );
   });
 
   test('that answers in prose is named without what it says', async () => {
