@@ -15,12 +15,17 @@ const MOST_DEFERRED = 1_000;
 /** Check often: clocks jump, machines sleep, and a quota may reset early. */
 const LONGEST_SLEEP_MS = 60_000;
 const ATTEMPTS = 3;
+/** Of jobs that one call answers: rules and schema are most of a short one. As many as a batch has at most. */
+const MOST_TURNS = 10;
 
 interface Job {
-  readonly ids: readonly string[];
+  ids: readonly string[];
+  /** How many they stand for. */
+  turns: number;
   readonly sessionId: string;
   readonly project: string;
   readonly reason: CompactionReason;
+  readonly isPast: boolean;
   /** Failures between which the model answered other jobs. */
   attempts: number;
   failures: number;
@@ -49,6 +54,8 @@ interface State extends Parts {
   readonly gate: Backoff;
   readonly closing: AbortController;
   deferred: Job[];
+  /** The newest that waits for its turn, by session and project. */
+  readonly waiting: Map<string, Job>;
   answers: number;
   timer: NodeJS.Timeout | null;
 }
@@ -63,7 +70,7 @@ export function createModelUpgrades(parts: Parts) {
   );
   const gate = createBackoff(clock, quota);
   const closing = new AbortController();
-  const state: State = { ...parts, serial, gate, closing, deferred: [], answers: 0, timer: null };
+  const state: State = { ...parts, serial, gate, closing, deferred: [], waiting: new Map(), answers: 0, timer: null };
   return {
     /** Queues the drafts of one batch; false when no model is available and the caller has to write the brief. */
     add(drafts: readonly MemoryNode[]): boolean {
@@ -104,9 +111,19 @@ export function createModelUpgrades(parts: Parts) {
 }
 
 function queue(state: State, job: Job): void {
+  const key = [job.sessionId, job.project, job.isPast].join('\n');
+  const last = state.waiting.get(key);
+  if (last !== undefined && last.failures + job.failures === 0 && last.turns + job.turns <= MOST_TURNS) {
+    last.ids = [...last.ids, ...job.ids];
+    last.turns += job.turns;
+    last.briefed &&= job.briefed;
+    return;
+  }
+  state.waiting.set(key, job);
   void state.taskQueue.run('compacter', () =>
     state.serial(async () => {
       await state.priority.rest();
+      if (state.waiting.get(key) === job) state.waiting.delete(key);
       await upgrade(state, job);
     }),
   );
@@ -258,7 +275,9 @@ async function replace(
 function getJob(first: MemoryNode, drafts: readonly MemoryNode[]): Job {
   const { session_id: sessionId, project, compaction_reason: reason } = first;
   const ids = drafts.map((node) => node.node_id);
-  return { ids, sessionId, project, reason, attempts: 0, failures: 0, failedAt: -1, briefed: false };
+  const turns = new Set(drafts.flatMap((node) => node.turns)).size;
+  const own = { ids, turns, sessionId, project, reason, isPast: isImported(first) };
+  return { ...own, attempts: 0, failures: 0, failedAt: -1, briefed: false };
 }
 
 function getPast([first]: readonly MemoryNode[]): Batch['past'] | null {

@@ -341,6 +341,30 @@ describe('the model', () => {
     }
   });
 
+  test('is asked once for what waited while it did not answer, but for what it failed at alone', async () => {
+    const disk = createDisk();
+    let isDown = true;
+    const model = scriptedModel({
+      sense: () => calmReading,
+      compact: (input) => {
+        if (isDown) throw new Error('no answer');
+        return oneNode(input, input.turns.map((turn) => turn.user).join('; '));
+      },
+    });
+    const memory = await start(disk, { model });
+    for (const turn of [...turns(), talk('Deploys happen on Fridays only.', 'Noted.', { atMs: 1_800_009_000_000 })]) {
+      memory.capture.captureTurns([turn]);
+      await memory.maintenance.flush(5_000);
+    }
+    expect(memory.maintenance.status().llm.deferred).toBe(4);
+    isDown = false;
+    disk.nowMs += 61_000;
+    await memory.maintenance.flush(5_000);
+    expect(model.compacted.slice(1).map((input) => input.turns.length)).toEqual([3, 1]);
+    expect(memory.library.list({}).every((node) => writtenBy(node) === 'scripted')).toBe(true);
+    expect(await memory.library.readBrief('s1')).toContain('Deploys happen');
+  });
+
   test('that was interrupted by a restart is asked again', async () => {
     const disk = createDisk();
     const first = await start(disk, {
