@@ -25,6 +25,8 @@ const PROMPTS = 4;
 /** Between a prompt and the one before it, in the order of the questions. */
 const STRIDE = 7;
 const MINUTE_MS = 60_000;
+/** Between sessions: longer than a prompt cache lives. */
+const PAUSE_MS = 120 * MINUTE_MS;
 
 const config = Config.parse({ llm: 'local' });
 const PADDING = {
@@ -77,6 +79,7 @@ async function openPlay(memory: Memory) {
     const known = new Set<string>();
     const recalled: string[] = [];
     let index = 0;
+    nowMs += PAUSE_MS;
     const send = async (isLast: boolean): Promise<readonly string[]> => {
       const { body: own, headers } = makeRequest(plan, history, { index, turn: 0, round: 0, answer: [] });
       const tools = [PADDING, ...(own['tools'] as readonly Json[])];
