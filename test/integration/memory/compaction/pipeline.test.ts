@@ -37,6 +37,16 @@ function deferredStep<T>(): { promise: Promise<T>; resolve: (value: T) => void }
   return { promise, resolve };
 }
 
+function joiningModel(isDown: () => boolean) {
+  return scriptedModel({
+    sense: () => calmReading,
+    compact: (input) => {
+      if (isDown()) throw new Error('no answer');
+      return oneNode(input, input.turns.map((turn) => turn.user).join('; '));
+    },
+  });
+}
+
 describe('captured turns', () => {
   test('become durable nodes that stand for every turn, and are found again', async () => {
     const disk = createDisk();
@@ -279,13 +289,7 @@ describe('the model', () => {
   test('that answers again later replaces what stood in for it meanwhile', async () => {
     const disk = createDisk();
     let isDown = true;
-    const model = scriptedModel({
-      sense: () => calmReading,
-      compact: (input) => {
-        if (isDown) throw new Error('rate limited');
-        return oneNode(input, input.turns.map((turn) => turn.user).join('; '));
-      },
-    });
+    const model = joiningModel(() => isDown);
     const memory = await start(disk, { model });
     memory.capture.captureTurns(turns().slice(0, 2));
     await memory.maintenance.flush(5_000);
@@ -344,13 +348,7 @@ describe('the model', () => {
   test('is asked once for what waited while it did not answer, but for what it failed at alone', async () => {
     const disk = createDisk();
     let isDown = true;
-    const model = scriptedModel({
-      sense: () => calmReading,
-      compact: (input) => {
-        if (isDown) throw new Error('no answer');
-        return oneNode(input, input.turns.map((turn) => turn.user).join('; '));
-      },
-    });
+    const model = joiningModel(() => isDown);
     const memory = await start(disk, { model });
     for (const turn of [...turns(), talk('Deploys happen on Fridays only.', 'Noted.', { atMs: 1_800_009_000_000 })]) {
       memory.capture.captureTurns([turn]);

@@ -81,7 +81,7 @@ describe('what the assistant said', () => {
   });
 });
 
-it('only a word that nobody said in the conversation names what is outside', () => {
+it('only a word that the conversation never has names what is outside', () => {
   const shown = [turn('Please delete the cache.')];
   expect(namesOutside('When I plan the next release', shown)).toBe(false);
   expect(namesOutside('When I delete the cache', shown)).toBe(false);
