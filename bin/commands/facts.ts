@@ -23,25 +23,25 @@ const CLASSES: Readonly<Record<FactView['persistence_class'], string>> = {
 export function registerFacts(program: Command, context: Context): void {
   const examples = 'comet-cc facts ls\ncomet-cc facts about me\ncomet-cc facts forget 3f2a91';
   const facts = addCommand(program, 'facts', 'what holds now, of you and of this project', examples);
-  registerList(facts, context);
-  registerAbout(facts, context);
-  registerWhy(facts, context);
-  registerForget(facts, context);
-  registerAllow(facts, context);
-}
-
-function registerList(facts: Command, context: Context): void {
   withProject(addCommand(facts, 'ls', 'facts of this project and of you', 'comet-cc facts ls --concept Project'))
     .option('--concept <prefix>', 'concepts that begin with this, as Project or Project.Decision')
     .option('--class <class>', 'permanent, long_term, session or ephemeral')
     .jsonAction('array', async (flags: Flags) => list(context, flags, getFilter(flags)));
-}
-
-function registerAbout(facts: Command, context: Context): void {
-  const description = 'what is remembered about you, with what you said';
-  withProject(addCommand(facts, 'about', description, 'comet-cc facts about me'))
+  const told = 'what is remembered about you, with what you said';
+  withProject(addCommand(facts, 'about', told, 'comet-cc facts about me'))
     .addArgument(new Argument('[whom]', 'you').choices(['me']))
     .jsonAction('array', (_: string | undefined, flags: Flags) => list(context, flags, undefined, aboutLines));
+  addCommand(facts, 'why', 'what a fact rests on', 'comet-cc facts why 2')
+    .argument('<id>', ID)
+    .jsonAction('document', async (input: string, flags: Flags) => {
+      const client = readingEngine(context);
+      const [id = ''] = await rowIds(context, 'fact', [input]);
+      const reasons = await client.call('facts/why', { id });
+      context.term.print(flags, reasons, () => whyLines(reasons));
+      if (!flags.json) await printOrigin(context, client, [reasons]);
+    });
+  registerForget(facts, context);
+  registerAllow(facts, context);
 }
 
 async function list(
@@ -61,18 +61,6 @@ async function list(
   await saveRows(context, 'fact', ids);
   await term.page(lines === undefined ? factLines(facts, term.width, flags.all ?? false) : lines(facts));
   await printOrigin(context, client, facts);
-}
-
-function registerWhy(facts: Command, context: Context): void {
-  addCommand(facts, 'why', 'what a fact rests on', 'comet-cc facts why 2')
-    .argument('<id>', ID)
-    .jsonAction('document', async (input: string, flags: Flags) => {
-      const client = readingEngine(context);
-      const [id = ''] = await rowIds(context, 'fact', [input]);
-      const reasons = await client.call('facts/why', { id });
-      context.term.print(flags, reasons, () => whyLines(reasons));
-      if (!flags.json) await printOrigin(context, client, [reasons]);
-    });
 }
 
 function registerForget(facts: Command, context: Context): void {

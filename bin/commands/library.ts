@@ -18,13 +18,50 @@ const READING = 'reading the transcripts and memory files of Claude Code …';
 const WRITING = 'writing the pages …';
 
 export function registerLibrary(program: Command, context: Context): void {
+  const { paths, env, term } = context;
   const examples = 'comet-cc library build --dry-run\ncomet-cc library open\ncomet-cc library link';
   const library = addCommand(program, 'library', 'topic pages, as markdown files', examples);
   registerBuild(library, context);
-  registerLint(library, context);
-  registerOpen(library, context);
-  registerLink(library, context);
-  registerUnlink(library, context);
+  const linting = 'what to look at in the pages; exit code 1 where there is anything';
+  addCommand(library, 'lint', linting, 'comet-cc library lint').jsonAction('array', async (flags: Flags) => {
+    const problems = await readingEngine(context).call('library/lint', {});
+    if (problems.length > 0) context.exitCode = EXIT.failed;
+    term.print(flags, problems, () =>
+      problems.length === 0
+        ? ['nothing to look at']
+        : problems.map(({ file, line, kind, message }) => {
+            const where = line === null ? '' : `:${line}`;
+            return printable(`${file}${where}  ${kind.replace('_', ' ')}: ${message}`);
+          }),
+    );
+  });
+  addCommand(library, 'open', "open the folder with the desktop's own program", 'comet-cc library open').jsonAction(
+    'document',
+    async (flags: Flags) => {
+      const { libraryPaths } = await import('../../memory/index.ts');
+      const dir = libraryPaths((await context.config()).library.dir, paths).root;
+      if (!existsSync(dir))
+        throw new CometError('not_found', `${dir} is not there yet; comet-cc library build writes it`);
+      const opened = await openOnDesktop(dir, env);
+      term.print(flags, { dir, opened }, () => [printable(dir)]);
+      if (!(opened || flags.json)) term.say('nothing here opens folders; this is where it is');
+    },
+  );
+  const linking = 'write profile, tasks and index into ~/.claude/CLAUDE.md, for use without proxy and hooks';
+  addCommand(library, 'link', linking, 'comet-cc library link').jsonAction('document', async (flags: Flags) => {
+    const { text: block } = await readingEngine(context).call('library/block', {});
+    const { installEntries } = await import('../../install/claude-code/index.ts');
+    const { file, changed, backup } = await installEntries(paths, 'library', userMemoryFile(env), { block });
+    term.print(flags, { file, changed, backup }, () => [
+      changed ? `${file} has the library now, and follows it while comet-cc runs` : `${file} has it as it is now`,
+      ...(backup === null ? [] : [`backup: ${backup}`]),
+    ]);
+  });
+  const unlinking = { file: userMemoryFile(env), what: 'library', none: 'nothing was linked' };
+  addCommand(library, 'unlink', 'remove what library link wrote', 'comet-cc library unlink').jsonAction(
+    'document',
+    (flags: Flags) => removeEntries(context, flags, 'library', unlinking),
+  );
 }
 
 function registerBuild(library: Command, context: Context): void {
@@ -65,60 +102,4 @@ function registerBuild(library: Command, context: Context): void {
         term.say(`${oneLine(file)}: ${oneLine(message)}`);
       if (dryRun && imported !== null && !flags.json) term.say('the pages are counted without what would be imported');
     });
-}
-
-function registerLint(library: Command, context: Context): void {
-  const { term } = context;
-  const description = 'what to look at in the pages; exit code 1 where there is anything';
-  addCommand(library, 'lint', description, 'comet-cc library lint').jsonAction('array', async (flags: Flags) => {
-    const problems = await readingEngine(context).call('library/lint', {});
-    if (problems.length > 0) context.exitCode = EXIT.failed;
-    term.print(flags, problems, () =>
-      problems.length === 0
-        ? ['nothing to look at']
-        : problems.map(({ file, line, kind, message }) => {
-            const where = line === null ? '' : `:${line}`;
-            return printable(`${file}${where}  ${kind.replace('_', ' ')}: ${message}`);
-          }),
-    );
-  });
-}
-
-function registerOpen(library: Command, context: Context): void {
-  addCommand(library, 'open', "open the folder with the desktop's own program", 'comet-cc library open').jsonAction(
-    'document',
-    async (flags: Flags) => {
-      const { libraryPaths } = await import('../../memory/index.ts');
-      const dir = libraryPaths((await context.config()).library.dir, context.paths).root;
-      if (!existsSync(dir))
-        throw new CometError('not_found', `${dir} is not there yet; comet-cc library build writes it`);
-      const opened = await openOnDesktop(dir, context.env);
-      context.term.print(flags, { dir, opened }, () => [printable(dir)]);
-      if (!(opened || flags.json)) context.term.say('nothing here opens folders; this is where it is');
-    },
-  );
-}
-
-function registerLink(library: Command, context: Context): void {
-  const description = 'write profile, tasks and index into ~/.claude/CLAUDE.md, for use without proxy and hooks';
-  addCommand(library, 'link', description, 'comet-cc library link').jsonAction('document', async (flags: Flags) => {
-    const { paths, env, term } = context;
-    const { text: block } = await readingEngine(context).call('library/block', {});
-    const { installEntries } = await import('../../install/claude-code/index.ts');
-    const { file, changed, backup } = await installEntries(paths, 'library', userMemoryFile(env), { block });
-    term.print(flags, { file, changed, backup }, () => [
-      changed ? `${file} has the library now, and follows it while comet-cc runs` : `${file} has it as it is now`,
-      ...(backup === null ? [] : [`backup: ${backup}`]),
-    ]);
-  });
-}
-
-function registerUnlink(library: Command, context: Context): void {
-  addCommand(library, 'unlink', 'remove what library link wrote', 'comet-cc library unlink').jsonAction(
-    'document',
-    (flags: Flags) => {
-      const words = { what: 'library', none: 'nothing was linked' };
-      return removeEntries(context, flags, 'library', { file: userMemoryFile(context.env), ...words });
-    },
-  );
 }

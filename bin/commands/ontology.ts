@@ -25,14 +25,6 @@ const PROJECT_FILE = path.join('.comet-cc', 'ontology.json');
 export function registerOntology(program: Command, context: Context): void {
   const examples = 'comet-cc ontology show\ncomet-cc ontology init\ncomet-cc ontology check';
   const ontology = addCommand(program, 'ontology', 'what facts may be about', examples);
-  registerShow(ontology, context);
-  registerCheck(ontology, context);
-  registerInit(ontology, context);
-  registerAllow(ontology, context);
-  registerPropose(ontology, context);
-}
-
-function registerShow(ontology: Command, context: Context): void {
   addCommand(ontology, 'show', 'the concepts that hold here', 'comet-cc ontology show --json')
     .option('--project <dir>', 'with the concepts of this project', '.')
     .option('--json', 'print the ontology as one JSON document')
@@ -51,6 +43,22 @@ function registerShow(ontology: Command, context: Context): void {
         ]),
       );
     });
+  registerCheck(ontology, context);
+  addCommand(ontology, 'init', 'write the default into a file of your own', 'comet-cc ontology init').jsonAction(
+    'document',
+    async (flags: Flags) => {
+      const { DEFAULT_ONTOLOGY } = await import('../../memory/index.ts');
+      const file = context.paths.ontologyFile;
+      await ensureDir(path.dirname(file));
+      const text = { $schema: `./${ONTOLOGY_SCHEMA}`, ...DEFAULT_ONTOLOGY };
+      if (!(await createExclusive(file, `${JSON.stringify(text, null, 2)}\n`)))
+        throw new CometError('unsafe_file', `${file} is there already; edit it, or remove it to begin again`);
+      await writeSchema(context.paths);
+      context.term.print(flags, { file }, () => [`${file} holds the default now; what you change there holds at once`]);
+    },
+  );
+  registerAllow(ontology, context);
+  registerPropose(ontology, context);
 }
 
 function registerCheck(ontology: Command, context: Context): void {
@@ -84,22 +92,6 @@ function registerCheck(ontology: Command, context: Context): void {
             ]),
       );
     });
-}
-
-function registerInit(ontology: Command, context: Context): void {
-  addCommand(ontology, 'init', 'write the default into a file of your own', 'comet-cc ontology init').jsonAction(
-    'document',
-    async (flags: Flags) => {
-      const { DEFAULT_ONTOLOGY } = await import('../../memory/index.ts');
-      const file = context.paths.ontologyFile;
-      await ensureDir(path.dirname(file));
-      const text = { $schema: `./${ONTOLOGY_SCHEMA}`, ...DEFAULT_ONTOLOGY };
-      if (!(await createExclusive(file, `${JSON.stringify(text, null, 2)}\n`)))
-        throw new CometError('unsafe_file', `${file} is there already; edit it, or remove it to begin again`);
-      await writeSchema(context.paths);
-      context.term.print(flags, { file }, () => [`${file} holds the default now; what you change there holds at once`]);
-    },
-  );
 }
 
 function registerAllow(ontology: Command, context: Context): void {

@@ -21,7 +21,13 @@ export function registerShare(program: Command, context: Context): void {
   const share = addCommand(program, 'share', description, 'comet-cc share init s3://bucket/folder --scope me');
   registerBegin(share, context);
   registerExchange(share, context);
-  registerStatus(share, context);
+  const told = 'what is shared, with whom, and what is refused';
+  addCommand(share, 'status', told, 'comet-cc share status --json').jsonAction('document', async (flags: Flags) => {
+    const report = await readingEngine(context).call('share/status', {});
+    context.term.print(flags, report, () =>
+      report === null ? ['nothing is shared'] : reportLines(report, Date.now()),
+    );
+  });
   registerEnd(share, context);
 }
 
@@ -159,19 +165,6 @@ const KEPT: Readonly<Record<string, string>> = {
   private: 'hold private text',
   size: 'are too large',
 };
-
-function registerStatus(share: Command, context: Context): void {
-  const description = 'what is shared, with whom, and what is refused';
-  addCommand(share, 'status', description, 'comet-cc share status --json').jsonAction(
-    'document',
-    async (flags: Flags) => {
-      const report = await readingEngine(context).call('share/status', {});
-      context.term.print(flags, report, () =>
-        report === null ? ['nothing is shared'] : reportLines(report, Date.now()),
-      );
-    },
-  );
-}
 
 function reportLines(report: ShareReport, nowMs: number): string[] {
   const { url, scope, projects, machines, pushed_at, pulled_at, problem, waiting, restarted } = report;

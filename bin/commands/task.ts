@@ -24,10 +24,31 @@ export function registerTask(program: Command, context: Context): void {
   const task = addCommand(program, 'task', 'tasks with a time, as markdown files', examples);
   registerAdd(task, context);
   registerList(task, context);
-  registerShow(task, context);
+  addCommand(task, 'show', 'one task in full', 'comet-cc task show 2')
+    .argument('<id>', TASK)
+    .jsonAction('document', async (input: string, flags: Flags) => {
+      const client = readingEngine(context);
+      const [id = ''] = await rowIds(context, 'task', [input]);
+      const shown = await client.call('tasks/show', { id });
+      context.term.print(flags, shown, () => detailLines(shown));
+      if (!flags.json) await printOrigin(context, client, [shown]);
+    });
   registerEdit(task, context);
   for (const each of STATUS_COMMANDS) registerStatus(task, context, each);
-  registerRemove(task, context);
+  addCommand(task, 'rm', 'remove tasks and their files', 'comet-cc task rm 2 --yes')
+    .argument('<id...>', TASK)
+    .option('--yes', 'do not ask')
+    .jsonAction('array', async (inputs: string[], flags: Flags) => {
+      const client = readingEngine(context);
+      const ids = [...new Set(await rowIds(context, 'task', inputs))];
+      const named = await Promise.all(ids.map((id) => client.call('tasks/show', { id })));
+      if (!flags.yes) {
+        for (const { id, title } of named) context.term.say(`${id}  ${oneLine(title)}`);
+        if (!(await confirmed('Remove these tasks?'))) throw new CometError('usage', 'nothing was removed');
+      }
+      for (const { id } of named) await client.call('tasks/remove', { id });
+      context.term.print(flags, named, () => named.map(({ title }) => `removed: ${oneLine(title)}`));
+    });
 }
 
 export function registerInbox(program: Command, context: Context): void {
@@ -114,18 +135,6 @@ function registerList(task: Command, context: Context): void {
     });
 }
 
-function registerShow(task: Command, context: Context): void {
-  addCommand(task, 'show', 'one task in full', 'comet-cc task show 2')
-    .argument('<id>', TASK)
-    .jsonAction('document', async (input: string, flags: Flags) => {
-      const client = readingEngine(context);
-      const [id = ''] = await rowIds(context, 'task', [input]);
-      const task = await client.call('tasks/show', { id });
-      context.term.print(flags, task, () => detailLines(task));
-      if (!flags.json) await printOrigin(context, client, [task]);
-    });
-}
-
 function registerEdit(task: Command, context: Context): void {
   const examples = 'comet-cc task edit 2 --at "friday 14:00"\ncomet-cc task edit 2 --title "Check dispenser 48"';
   withFields(addCommand(task, 'edit', 'change a task; without an option its file opens in $EDITOR', examples))
@@ -168,23 +177,6 @@ function registerStatus(task: Command, context: Context, { name, status, descrip
         changed.push(await client.call('tasks/status', { id, status }));
       }
       context.term.print(flags, changed, () => changed.map((each) => `${status}: ${oneLine(each.title)}`));
-    });
-}
-
-function registerRemove(task: Command, context: Context): void {
-  addCommand(task, 'rm', 'remove tasks and their files', 'comet-cc task rm 2 --yes')
-    .argument('<id...>', TASK)
-    .option('--yes', 'do not ask')
-    .jsonAction('array', async (inputs: string[], flags: Flags) => {
-      const client = readingEngine(context);
-      const ids = [...new Set(await rowIds(context, 'task', inputs))];
-      const named = await Promise.all(ids.map((id) => client.call('tasks/show', { id })));
-      if (!flags.yes) {
-        for (const { id, title } of named) context.term.say(`${id}  ${oneLine(title)}`);
-        if (!(await confirmed('Remove these tasks?'))) throw new CometError('usage', 'nothing was removed');
-      }
-      for (const { id } of named) await client.call('tasks/remove', { id });
-      context.term.print(flags, named, () => named.map(({ title }) => `removed: ${oneLine(title)}`));
     });
 }
 
