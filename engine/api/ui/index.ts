@@ -4,23 +4,17 @@ import { setTimeout as after } from 'node:timers/promises';
 import type { Config } from '../../../common/config.ts';
 import { CometError } from '../../../common/errors.ts';
 import { readFileIfPresent, readOrCreateSecret, writeFileAtomic } from '../../../common/files.ts';
-import type { Log } from '../../../common/log.ts';
 import type { HomePaths } from '../../../common/paths.ts';
-import type { EngineServices } from '../service.ts';
-import type { UiServer } from './server.ts';
+import type { UiServer, UiServerOptions } from './server.ts';
 import type { UiSessions } from './session.ts';
 import { createWatch, type Watch } from './watch.ts';
 
-interface UiOptions {
+interface UiOptions extends Pick<UiServerOptions, 'services' | 'log' | 'page'> {
   readonly config: Config['ui'];
   readonly paths: Pick<HomePaths, 'uiKeyFile' | 'uiPortFile'>;
-  readonly services: () => EngineServices | null;
-  readonly log: Log;
   readonly now: () => number;
   /** Of files that people edit by hand while a page is open. */
   readonly folders?: readonly string[];
-  /** Folder of the built page. */
-  readonly page?: string;
 }
 
 /** The dashboard of one engine. It listens once `comet-cc ui` was used, which the key file records, or by `ui.enabled`. */
