@@ -23,7 +23,7 @@ import type { OpenBlock, RecallHit } from './recall/types.ts';
 import type { Sessions } from './sessions.ts';
 import { createHistory } from './snapshot.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
-import { journalLocation } from './storage/paths.ts';
+import { sessionStem } from './storage/paths.ts';
 import { isCall } from './text/actions.ts';
 import { isClosed, isPast } from './text/validity.ts';
 
@@ -346,7 +346,7 @@ function derivedFields(node: MemoryNode) {
     status: getStatus(node),
     written_by: writtenBy(node),
     content_key: sha256(parts.join('\n')),
-    raw_location: journalLocation(node.session_id),
+    raw_location: `journal/${sessionStem(node.session_id)}.log`,
     strength: 1,
     recall_count: 0,
     last_recalled_at: null,

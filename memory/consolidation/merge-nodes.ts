@@ -20,7 +20,8 @@ export interface MergedContent {
 export function mergedNodes(keeper: MemoryNode, losers: readonly MemoryNode[], making: MergedContent): MemoryNode[] {
   const { text, author, at } = making;
   const all = [keeper, ...losers];
-  const turns = distinct(all.toSorted(byStart).flatMap((node) => node.turns));
+  const fromOldest = all.toSorted((a, b) => compareText(a.valid_from, b.valid_from) || byAge(a, b));
+  const turns = distinct(fromOldest.flatMap((node) => node.turns));
   const ids = new Set(all.map(({ node_id }) => node_id));
   const whole: MemoryNode = {
     ...keeper,
@@ -101,10 +102,6 @@ export function groupNodes(members: readonly MemoryNode[], id: string, making: M
 /** Groups do not mix trusted and untrusted nodes. */
 function groupKey({ project, origin }: MemoryNode): string {
   return `${isCleanOrigin(origin) ? 'clean' : 'other'}\n${project}`;
-}
-
-function byStart(one: MemoryNode, other: MemoryNode): number {
-  return compareText(one.valid_from, other.valid_from) || byAge(one, other);
 }
 
 function distinctFacts(facts: readonly Fact[]): Fact[] {

@@ -102,29 +102,32 @@ function readUserMessage(message: CapturedMessage, reading: Reading, isRest: boo
   });
   let at = 0;
   for (const block of blocks) {
-    if (reading.isDocument) readDocument(block, reading);
+    if (reading.isDocument) add(reading, { kind: 'assistant', origin: 'tool', tool: '', text: documentText(block) });
     else if (block['type'] === 'tool_result') readResult(block, reading);
     else if (block['type'] === 'image') reading.user.push(imageMark(block['source']));
     else if (isText(block)) {
       const isTyped = !reading.isUntyped || reading.getOrigin(toText(block['text'])) === 'user';
       readTexts(
-        (texts[at++] ?? []).map((each) => (isTyped ? each : asExternal(each))),
+        (texts[at++] ?? []).map((each) => (isTyped ? each : untyped(each, 'external'))),
         reading,
       );
     }
   }
 }
 
-function asExternal(each: SourcedText): SourcedText {
-  return each.source === 'typed' && each.isQueued !== true ? { source: 'external', text: each.text } : each;
+/** What was not queued cannot have been typed here. */
+function untyped(each: SourcedText, source: 'external' | 'client'): SourcedText {
+  return each.source === 'typed' && each.isQueued !== true ? { ...each, source } : each;
 }
 
 /** The client also says here what comes from elsewhere, and what was typed meanwhile. */
 function readSystemMessage(message: CapturedMessage, reading: Reading): void {
   const texts = readUserTexts(findTexts(getBlocks(message)));
-  const asClient = (each: SourcedText): SourcedText =>
-    each.source === 'typed' && each.isQueued !== true ? { ...each, source: 'client' } : each;
-  for (const own of texts) readTexts(own.map(asClient), reading);
+  for (const own of texts)
+    readTexts(
+      own.map((each) => untyped(each, 'client')),
+      reading,
+    );
 }
 
 /** The text blocks of a user message that hold typed words, or stand for an earlier conversation. */
@@ -144,10 +147,6 @@ export function findCandidates(message: CapturedMessage): string[] {
     const [text = ''] = findTexts([block]);
     return [text, readUserTexts([text]).flat()[0]?.text ?? ''];
   });
-}
-
-function readDocument(block: Block, reading: Reading): void {
-  add(reading, { kind: 'assistant', origin: 'tool', tool: '', text: documentText(block) });
 }
 
 function readTexts(texts: readonly SourcedText[], reading: Reading): void {

@@ -37,10 +37,6 @@ const HALF_LIFE_MS = 30 * 86_400_000;
 const PROVEN_RECALLS = 5;
 const REFERRED_OFTEN = 2;
 
-export function raises(boosts: Boosts): boolean {
-  return Object.values(boosts).some((boost) => boost !== 0);
-}
-
 /** By how much a node's score is raised; 1 for one that is gone. */
 export function getRaise(references: number, facts: Raised | null, { boosts, project, nowMs, date }: BoostRules) {
   if (facts === null) return 1;

@@ -1,7 +1,7 @@
 import { compareText } from '../../common/text.ts';
 import type { RankedTurn } from '../search/ranking.ts';
 import type { Hit, Lane, LaneScore } from '../search/search-index.ts';
-import { type BoostRules, getRaise, ORIGIN_TRUST, type Raised, raises } from './boosts.ts';
+import { type BoostRules, getRaise, ORIGIN_TRUST, type Raised } from './boosts.ts';
 
 /** What a node's best turn and its own lanes count. Source: `npm run bench:real`. */
 const WEIGHTS = { turn: 1, fts: 0.1, summary: 0.05 };
@@ -58,7 +58,7 @@ export function rankNodes(turns: readonly RankedTurn[], hits: readonly Hit[], ru
   const nodes = [...candidates.values()].filter(({ facts }) => facts !== null);
   const top = nodes.reduce((most, { score }) => Math.max(most, score), 0);
   const scale = top === 0 ? 0 : getWorth(turns, best) / top;
-  const boosted = raises(rules.boosts);
+  const boosted = Object.values(rules.boosts).some((boost) => boost !== 0);
   for (const each of nodes) each.score *= scale * (boosted ? getRaise(each.references, each.facts, rules) : 1);
   const given: RankedNode[] = [];
   for (const candidate of nodes.sort(

@@ -1,4 +1,4 @@
-import { LruMap, memoize } from '../../common/map.ts';
+import { LruMap, memoize, tally } from '../../common/map.ts';
 import { compareText, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { renderBrief } from '../compaction/brief.ts';
@@ -168,9 +168,7 @@ function getFacts(nodes: readonly MemoryNode[]): KnownFact[] {
 }
 
 function countNames(lists: readonly (readonly string[])[]) {
-  const counts = new Map<string, number>();
-  for (const list of lists) for (const name of list) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return [...counts]
+  return [...tally(lists.flat())]
     .map(([name, nodes]) => ({ name, nodes }))
     .sort((a, b) => b.nodes - a.nodes || (a.name < b.name ? -1 : 1));
 }

@@ -104,7 +104,8 @@ export type Recaller = ReturnType<typeof createRecaller>;
 
 export function createRecaller(deps: RecallerDeps) {
   const { index, getProject, config, repair = async () => {}, now } = deps;
-  const ranking = rankingRules(config);
+  const { fusion: mode, weights, rrfK, comet } = config;
+  const ranking: RankingRules = { mode, weights, rrfK, comet, limit: LANE_LIMIT };
   const lanes = [...new Set<Lane>([...lanesOfTurns(ranking), 'fts', 'summary'])];
   const breaker = createBreaker(now);
   /** Since the start. */
@@ -383,10 +384,6 @@ function demoted(nodes: readonly RankedNode[], freshness?: ReadonlyMap<string, F
     return { ...node, score: node.score * freshnessFactor(changes.length, files) };
   });
   return weighed.sort((left, right) => right.score - left.score);
-}
-
-function rankingRules({ fusion: mode, weights, rrfK, comet }: RecallConfig): RankingRules {
-  return { mode, weights, rrfK, comet, limit: LANE_LIMIT };
 }
 
 /** Null for what is gone, and for what a link leads to outside of where was asked. */

@@ -26,11 +26,6 @@ export function projectSlug(project: string): string {
   return `${readable || 'project'}-${sha256(project, 8)}`;
 }
 
-/** Journal file of a session, relative to the home. */
-export function journalLocation(sessionId: string): string {
-  return `journal/${sessionStem(sessionId)}.log`;
-}
-
 export function libraryPaths(dir: string, { libraryDir }: Pick<HomePaths, 'libraryDir'>) {
   // Commands run in any folder, the engine in the home.
   const root =
