@@ -109,7 +109,9 @@ export function showLines(node: Public<NodeView>, { paint, width, nowMs }: Look)
     ', ',
   );
   const from = oneLine(node.session_title ?? '');
-  const stateTexts = new Set([...decisions, ...open].map(({ text }) => text));
+  const decided = decisions.map(({ text, by }) => (by === 'user' ? `${text} (you)` : text));
+  const left = open.map(({ text }) => text);
+  const stateTexts = new Set([...decisions.map(({ text }) => text), ...left]);
   const current = facts.filter(({ value, valid_to = null }) => valid_to === null && !stateTexts.has(value));
   const exact = values.filter((value) => !/^\p{L}+$/u.test(value));
   const files = node.source_links.flatMap((link) => parseFileLink(link)?.path ?? []);
@@ -120,18 +122,9 @@ export function showLines(node: Public<NodeView>, { paint, width, nowMs }: Look)
     ...(node.valid_to === null ? [] : [paint('yellow', `no longer so since ${localDay(Date.parse(node.valid_to))}`)]),
     '',
     ...paragraph(outcome || node.summary),
-    ...section(
-      'Decided',
-      decisions.map(({ text, by }) => (by === 'user' ? `${text} (you)` : text)),
-    ),
-    ...section(
-      'To do',
-      open.map(({ text }) => text),
-    ),
-    ...section(
-      'Facts',
-      current.map((fact) => factText(fact)),
-    ),
+    ...section('Decided', decided),
+    ...section('To do', left),
+    ...section('Facts', current.map(factText)),
     ...section('Values', exact.length === 0 ? [] : [exact.join(', ')]),
     ...section('Files', files),
     ...(detailed_summary === null ? [] : ['', paint('bold', 'Details'), ...paragraph(detailed_summary)]),

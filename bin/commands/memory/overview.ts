@@ -57,6 +57,10 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
   const brief = withoutCodes(printable(view.brief?.text ?? ''))
     .split('\n')
     .filter((line) => line.trim() !== '');
+  const briefTitle =
+    view.brief === null
+      ? ''
+      : `Brief of session ${oneLine(view.brief.session_id)}, ${ago(Date.parse(view.brief.updated_at), nowMs)}`;
   const stated = view.facts.map((fact) => `${factText(fact)} (from ${SPEAKERS[fact.origin]})`);
   return [
     paint('bold', cut(oneLine(view.project))),
@@ -67,7 +71,7 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
     ...counted('names', view.names),
     ...counted('files', view.files.map(fileEntry)),
     ...section('Left to do', view.tasks.map(oneLine).flatMap(listed)),
-    ...section(briefTitle(view, nowMs), brief.map(cut)),
+    ...section(briefTitle, brief.map(cut)),
     ...section(`Decided, the newest first (${view.decisions.length})`, view.decisions.flatMap(memory)),
     ...section(`${kind}, the largest first (${of(others, nodes - decided.size)})`, others.flatMap(memory)),
     ...section(`Statements, the newest first (${of(view.facts, facts)})`, stated.flatMap(listed)),
@@ -77,12 +81,6 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
 function fileEntry({ path: file, nodes, state }: ProjectView['files'][number]): { name: string; nodes: number } {
   const note = { changed: ' (changed since)', deleted: ' (deleted)', as_remembered: '', unknown: '' }[state];
   return { name: `${file}${note}`, nodes };
-}
-
-function briefTitle({ brief }: ProjectView, nowMs: number): string {
-  return brief === null
-    ? ''
-    : `Brief of session ${oneLine(brief.session_id)}, ${ago(Date.parse(brief.updated_at), nowMs)}`;
 }
 
 export type Stats = MemoryStats & Pick<Costs, 'savings'> & { readonly bytes: Readonly<Record<string, number>> };
