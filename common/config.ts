@@ -24,13 +24,8 @@ export const subscriptionSchema = z.strictObject({
   classes: z.array(z.enum(['permanent', 'long_term', 'session', 'ephemeral'])).default([]),
 });
 export type Subscription = z.infer<typeof subscriptionSchema>;
-const Subscriptions = z.record(z.string(), subscriptionSchema);
-type Subscriptions = z.infer<typeof Subscriptions>;
-
-/** By type of subagent; '' for none. @throws ZodError */
-export function parseSubscriptions(text: string): Subscriptions {
-  return text === '' ? {} : Subscriptions.parse(parseJson(text));
-}
+/** By type of subagent. */
+export const Subscriptions = z.record(z.string(), subscriptionSchema);
 
 /** An object of the file is kept as its text, as the variable has it. */
 const subscriptions = z

@@ -2,12 +2,12 @@ import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import YAML from 'yaml';
 import { z } from 'zod';
-import { parseSubscriptions, type Subscription, subscriptionSchema } from '../../common/config.ts';
+import { type Subscription, Subscriptions, subscriptionSchema } from '../../common/config.ts';
 import { readFileIfPresent, writePrivateFile } from '../../common/files.ts';
 import { LruMap } from '../../common/map.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import type { EffectivePolicy } from '../../common/policy.ts';
-import { isRecord, parseJson, sha256 } from '../../common/text.ts';
+import { isRecord, parseJson, sha256, toRecord } from '../../common/text.ts';
 import type { Library } from '../../memory/index.ts';
 import type { GivenSlice, SubagentSource } from '../../proxy/index.ts';
 
@@ -36,7 +36,7 @@ interface Parts {
   readonly paths: Pick<HomePaths, 'subagentConsentsFile'>;
   /** Claude Code's own folder. */
   readonly claudeDir: string;
-  /** `facts.subscriptions` */
+  /** `facts.subscriptions`; '' for none. */
   readonly configured: string;
 }
 
@@ -44,7 +44,7 @@ export type Subagents = ReturnType<typeof createSubagents>;
 
 /** Which subagents see facts: by configuration, or by their definition; a project's own one only after consent. */
 export function createSubagents({ paths, claudeDir, configured }: Parts) {
-  const subscriptions = parseSubscriptions(configured);
+  const subscriptions = configured === '' ? {} : Subscriptions.parse(parseJson(configured));
   const given = new LruMap<string, GivenSlice>(MOST.given);
 
   async function chooseAgents(projectDir: string): Promise<SubscribedAgent[]> {
@@ -136,10 +136,7 @@ export function parseAgent(file: string, text: string) {
   const [whole = '', yaml = ''] = FRONT.exec(text) ?? [];
   if (yaml.length > MOST.front) return null;
   try {
-    const { name, memory } = (YAML.parse(yaml, { maxAliasCount: 0, prettyErrors: false }) ?? {}) as Record<
-      string,
-      unknown
-    >;
+    const { name, memory } = toRecord(YAML.parse(yaml, { maxAliasCount: 0, prettyErrors: false }));
     if (typeof name !== 'string' || name === '') return null;
     return { name, file, text, prompt: text.slice(whole.length).trim(), filter: readFilter(memory) };
   } catch {

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { finishesWithin } from '../../common/async.ts';
 import { LruMap, memoize } from '../../common/map.ts';
-import { isRecord, toText } from '../../common/text.ts';
+import { toRecord, toText } from '../../common/text.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { MemoryNode } from '../model/node.ts';
@@ -197,7 +197,7 @@ export function touchedFiles(turn: CapturedTurn): string[] {
 
 function getPath(call: Block): string[] {
   const key = FILE_TOOLS[toText(call['name'])];
-  const path = key === undefined ? '' : toText(getInput(call)[key]);
+  const path = key === undefined ? '' : toText(toRecord(call['input'])[key]);
   return path === '' ? [] : [path];
 }
 
@@ -209,14 +209,9 @@ const FILE =
 function commandWords(call: Block): string[] {
   const name = toText(call['name']);
   if (name !== 'Bash' && name !== 'PowerShell') return [];
-  const command = toText(getInput(call)['command']).slice(0, COMMAND_CHARS);
+  const command = toText(toRecord(call['input'])['command']).slice(0, COMMAND_CHARS);
   // A word before a bracket is a call: `node -e "run(1)"`.
   const matches = [...command.matchAll(/([^\s'"`;&|<>(){}=,:]+)(?=([(]?))/g)];
   const words = matches.flatMap(([, word = '', bracket]) => (bracket === '' ? [word] : []));
   return words.filter((word) => FILE.test(word) && !/^[-~]|[@*?$[\]!^\\]|^[\w-]+(?:\.[\w-]+)+\//.test(word));
-}
-
-function getInput(call: Block): Block {
-  const input = call['input'];
-  return isRecord(input) ? input : {};
 }

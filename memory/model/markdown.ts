@@ -398,15 +398,9 @@ function parsePlainYaml(text: string): Record<string, unknown> | null {
     if (line.trim() === '') continue;
     const [, key, value = ''] = /^([a-z_]+): (\S.*)$/.exec(line) ?? [];
     if (key === undefined || key in values) return null;
-    if (PLAIN.test(value) && !RESERVED.test(value)) values[key] = value;
-    else {
-      try {
-        values[key] = JSON.parse(value);
-      } catch {
-        // Written by hand, in some other form of YAML.
-        return null;
-      }
-    }
+    values[key] = PLAIN.test(value) && !RESERVED.test(value) ? value : parseJson(value);
+    // Written by hand, in some other form of YAML.
+    if (values[key] === undefined) return null;
   }
   return values;
 }

@@ -87,7 +87,8 @@ function findOthers(front: readonly string[]): string[] {
   });
 }
 
-function getYaml(text: string): unknown {
+/** Null where it cannot be read. */
+export function getYaml(text: string): unknown {
   try {
     return YAML.parse(text, { maxAliasCount: 0 });
   } catch {

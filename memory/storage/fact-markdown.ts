@@ -1,7 +1,8 @@
 import YAML from 'yaml';
-import { sha256 } from '../../common/text.ts';
+import { sha256, toRecord } from '../../common/text.ts';
 import { type Fact, factSchema } from '../facts/fact.ts';
 import { conceptNamed, type Ontology } from '../facts/ontology.ts';
+import { getYaml } from '../model/page.ts';
 
 /** A file of facts as it was read. */
 export interface FactPage {
@@ -25,13 +26,9 @@ const FRONT = /^\uFEFF?---\r?\n([\s\S]*?)\r?\n---\r?\n/;
 
 /** '' for the user, else the key of a project; null where the front matter does not say. */
 export function findScope(text: string): string | null {
-  try {
-    const { scope, project } = YAML.parse(FRONT.exec(text)?.[1] ?? '', { maxAliasCount: 0 }) as Record<string, unknown>;
-    if (scope === 'user') return '';
-    return typeof project === 'string' && project !== '' ? project : null;
-  } catch {
-    return null;
-  }
+  const { scope, project } = toRecord(getYaml(FRONT.exec(text)?.[1] ?? ''));
+  if (scope === 'user') return '';
+  return typeof project === 'string' && project !== '' ? project : null;
 }
 
 /** Reads a file whose scope is known. @param nowIso  when facts that were written by hand begin */

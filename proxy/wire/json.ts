@@ -1,3 +1,4 @@
+import { parseJson } from '../../common/text.ts';
 import { isThinking } from './message.ts';
 
 /** Bytes `[start, end)` of the body. */
@@ -132,11 +133,8 @@ function readElements(body: Buffer, from: number, elements: Slice[]): number {
 function readKey(body: Buffer, start: number, end: number): string | null {
   const text = body.toString('utf8', start + 1, end - 1);
   if (!text.includes('\\')) return text;
-  try {
-    return JSON.parse(`"${text}"`) as string;
-  } catch {
-    return null; // an invalid escape
-  }
+  // Null for an invalid escape.
+  return (parseJson(`"${text}"`) as string | undefined) ?? null;
 }
 
 function skipSpace(body: Buffer, from: number): number {
