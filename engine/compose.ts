@@ -282,27 +282,25 @@ function shellServices(env: NodeJS.ProcessEnv, paths: HomePaths, { text: redact 
   };
 }
 
+interface ServiceParts extends Pick<EngineServices, 'memory' | 'policy'> {
+  readonly ledger: CostLedger;
+  readonly budget: Budget;
+  readonly linked: LinkedBlock;
+  readonly subagents: ReturnType<typeof getSubagents>;
+}
+
 /** The part of the API's services that rests on memory and policy. */
 function getServices(
   { config, paths, log }: { readonly config: Config; readonly paths: HomePaths; readonly log: Log },
-  parts: {
-    readonly memory: Memory;
-    readonly policy: Policy;
-    readonly ledger: CostLedger;
-    readonly budget: Budget;
-    readonly linked: LinkedBlock;
-    readonly subagents: ReturnType<typeof getSubagents>;
-  },
+  { memory, policy, ledger, budget, linked, subagents }: ServiceParts,
 ) {
-  const { memory, policy, ledger, budget, linked, subagents } = parts;
-  const now = systemClock.now;
-  const { library } = memory;
+  const { now } = systemClock;
   const getProject = createProjectOf(now, openJoinedFolders(paths.projectsFile));
   return {
     memory,
     policy,
     pagesChanged: linked.refreshSoon,
-    access: createAccess(policy, library, getProject),
+    access: createAccess(policy, memory.library, getProject),
     hooks: createHookHandlers({ memory, policy, subagents, config, linkedText: linked.text, log, now }),
     claudeImport: createClaudeImport({
       imports: memory.imports,

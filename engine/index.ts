@@ -8,13 +8,11 @@ export { retryStore, watchBuild } from './lifecycle/build.ts';
 
 /** Loads the engine on first use: the process lowers the priority of its threads before. */
 export async function composeEngine(options: EngineOptions): Promise<RunningEngine> {
-  const engine = await import('./compose.ts');
-  return engine.composeEngine(options);
+  return (await import('./compose.ts')).composeEngine(options);
 }
 
 export async function reviveGuard(env: NodeJS.ProcessEnv): Promise<void> {
-  const daemon = await import('./lifecycle/daemon.ts');
-  daemon.reviveGuard(env, Date.now());
+  (await import('./lifecycle/daemon.ts')).reviveGuard(env, Date.now());
 }
 
 const WORKER_PRIORITY = 10;

@@ -161,9 +161,7 @@ async function getShare({ share, config, env, paths }: OpenMemoryOptions): Promi
   const removed = createIdSetFile(path.join(paths.shareDir, 'removed'), SHARED_ID);
   const faded = createFadedFile(path.join(paths.shareDir, 'faded'));
   const whereShared = (add: IdSetFile['add']) => async (ids: readonly string[]) => {
-    if (share.settings().url === '') return;
-    await ensureDir(paths.shareDir);
-    await add(ids);
+    if (share.settings().url !== '') await add(ids);
   };
   return {
     share: {

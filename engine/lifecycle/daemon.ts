@@ -35,7 +35,6 @@ export interface Context {
 export async function prepareAccess({ paths, env, term }: Context): Promise<Omit<ProxyAccess, 'port'>> {
   const certs = await ensureCerts(paths, { nowMs: Date.now(), userExtraCaFile: env['NODE_EXTRA_CA_CERTS'] || null });
   for (const problem of certs.bundle.problems) term.say(`comet-cc: ${problem}`);
-  await ensureDir(paths.runDir);
   return { token: await proxyToken(paths), bundle: certs.bundle.file };
 }
 

@@ -125,7 +125,9 @@ export function createRecall(parts: Parts) {
       const filter = { ...(project !== undefined && { project }), ...(sessionId !== undefined && { sessionId }) };
       const phrase = readPhrase(query);
       const exact = phrase === null ? [] : await phraseHits(parts, phrase, { found: hits, isNear, filter });
-      return inOneOrder([...answers, ...withExact(hits, exact, phrase).filter(isNewTo(answers))].slice(0, options.top));
+      const isNew = ({ node, raw }: RecallHit): boolean =>
+        !answers.some((answer) => answer.node === node && answer.raw?.text === raw?.text);
+      return inOneOrder([...answers, ...withExact(hits, exact, phrase).filter(isNew)].slice(0, options.top));
     },
     /** Tier-1 lines in the order given; unknown ids are left out. */
     lines: (nodeIds: readonly string[]): readonly MemoryLine[] => nodeLines(nodeIds, catalogue),
@@ -195,10 +197,6 @@ function withExact(hits: readonly RecallHit[], exact: readonly RecallHit[], phra
   if (phrase?.isQuoted) return joinHits(exact, hits);
   const fits = hits.filter(({ isFar, anchored }) => anchored || !isFar);
   return joinHits(joinHits(fits, exact), hits);
-}
-
-function isNewTo(answers: readonly RecallHit[]): (hit: RecallHit) => boolean {
-  return ({ node, raw }) => !answers.some((answer) => answer.node === node && answer.raw?.text === raw?.text);
 }
 
 /** Then those of other memories. */

@@ -142,8 +142,7 @@ export function createFadedFile(file: string): FadedFacts {
 
 /** The first line of a file of the user's; null where there is none. @throws CometError `unsafe_file` */
 export async function readPassphrase(file: string): Promise<string | null> {
-  const text = await readPrivate(file);
-  return text?.split(/\r?\n/)[0] || null;
+  return (await readPrivate(file))?.split(/\r?\n/)[0] || null;
 }
 
 async function readPrivate(file: string): Promise<string | null> {

@@ -82,7 +82,6 @@ interface OpenUi {
 
 /** The port of the last engine comes first, so that an open page finds the next one. */
 async function rememberedPort(file: string, wanted: number): Promise<number[]> {
-  const text = await readFileIfPresent(file);
-  const [asked, port] = (text ?? '').split(' ').map(Number);
+  const [asked, port] = ((await readFileIfPresent(file)) ?? '').split(' ').map(Number);
   return asked === wanted && Number.isInteger(port) ? [port as number] : [];
 }

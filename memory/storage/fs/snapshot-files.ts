@@ -36,8 +36,7 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
   }
 
   async function readSnapshot(id: string): Promise<string> {
-    const bytes = await readFile(getFile(id));
-    return (await promisify(gunzip)(bytes)).toString('utf8');
+    return (await promisify(gunzip)(await readFile(getFile(id)))).toString('utf8');
   }
 
   async function info(id: string): Promise<SnapshotInfo> {
