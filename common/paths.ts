@@ -147,6 +147,13 @@ function findPackage(folder: string): string {
   return existsSync(path.join(folder, 'package.json')) || above === folder ? folder : findPackage(above);
 }
 
+/** A folder or file, then every folder above it. */
+export function ancestors(file: string): string[] {
+  const above = [file];
+  for (let at = file; path.dirname(at) !== at; at = path.dirname(at)) above.push(path.dirname(at));
+  return above;
+}
+
 /** `C:\work`, `\\host\share`: absolute where it was written, though not on every system. */
 const WINDOWS_PATH = /^(?:[A-Za-z]:[\\/]|\\\\[^\\])/;
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Problem } from '../../common/errors.ts';
 import { readSmallFile } from '../../common/files.ts';
 import { LruMap } from '../../common/map.ts';
-import type { HomePaths } from '../../common/paths.ts';
+import { ancestors, type HomePaths } from '../../common/paths.ts';
 import {
   type EffectivePolicy,
   effectivePolicy,
@@ -84,7 +84,9 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
     const cachedRules = fileRules.get(directory);
     if (cachedRules !== undefined && Math.abs(now() - cachedRules.atMs) < FRESH_MS) return cachedRules.rules;
     const parse = (text: string): FileRule => projectFile.parse(jsonOf(text));
-    const found = listProjectFiles(directory).map((name) => readPolicyFile(name, parse, CLOSED));
+    // Files that may apply to it: in it, and in every directory above.
+    const files = ancestors(path.resolve(directory)).map((at) => path.join(at, PROJECT_FILE));
+    const found = files.map((name) => readPolicyFile(name, parse, CLOSED));
     const rules = found.filter((rule) => rule !== null);
     fileRules.set(directory, { rules, atMs: now() });
     return rules;
@@ -133,13 +135,4 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
 
 function getMark(sessionId: string, prompt: string): string {
   return sha256(`${sessionId}\n${prompt}`);
-}
-
-/** Files that may apply to `directory`: in it, and in every directory above. */
-function listProjectFiles(directory: string): string[] {
-  const files: string[] = [];
-  for (let at = path.resolve(directory); ; at = path.dirname(at)) {
-    files.push(path.join(at, PROJECT_FILE));
-    if (path.dirname(at) === at) return files;
-  }
 }

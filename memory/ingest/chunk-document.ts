@@ -48,7 +48,8 @@ function getEnd(text: string, from: number, maxChars: number): number {
     const last = [...window.matchAll(end)].findLast(({ index }) => index > maxChars / 2);
     if (last !== undefined) return from + last.index + last[0].length;
   }
-  return isLowSurrogate(text, limit) ? limit - 1 : limit;
+  const isInPair = /[\udc00-\udfff]/.test(text.charAt(limit));
+  return isInPair ? limit - 1 : limit;
 }
 
 /** The first line, sentence or word boundary in the last `overlap` characters of a chunk. */
@@ -72,11 +73,6 @@ function skipBlank(text: string, at: number): number {
   let next = at;
   while (next < text.length && /\s/.test(text[next] as string)) next += 1;
   return next;
-}
-
-function isLowSurrogate(text: string, at: number): boolean {
-  const code = text.charCodeAt(at);
-  return code >= 0xdc00 && code <= 0xdfff;
 }
 
 interface Heading {

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { finishesWithin } from '../../common/async.ts';
 import { LruMap, memoize } from '../../common/map.ts';
+import { ancestors } from '../../common/paths.ts';
 import { toRecord, toText } from '../../common/text.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
@@ -159,12 +160,6 @@ export function createFileReferences({ sources, sourcePatience = 1, getProject, 
       return { directory, path: place, nodes: all.filter(isAbout) };
     },
   };
-}
-
-function ancestors(file: string): string[] {
-  const above = [file];
-  for (let at = file; path.dirname(at) !== at; at = path.dirname(at)) above.push(path.dirname(at));
-  return above;
 }
 
 function stateKey(root: string, { path, sha256 }: FileMark): string {

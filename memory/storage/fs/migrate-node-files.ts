@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { copyFile, link } from 'node:fs/promises';
 import path from 'node:path';
 import { ensureDir, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import { ancestors } from '../../../common/paths.ts';
 import {
   isSchema1Section,
   parseBriefFile,
@@ -31,7 +32,8 @@ export async function migrateNodeFiles({ nodesDir, briefsDir, backupDir }: Migra
   };
   const all = [...nodes, ...briefs];
   await inParallel(all, (file) => backUp(file, getCopy(file)));
-  const dirs = all.flatMap((file) => listDirsUpTo(path.dirname(backupDir), getCopy(file)));
+  const top = path.dirname(backupDir);
+  const dirs = all.flatMap((file) => ancestors(path.dirname(getCopy(file)))).filter((dir) => dir.length >= top.length);
   for (const dir of new Set(dirs)) await syncDir(dir);
 
   let files = 0;
@@ -85,11 +87,4 @@ async function backUp(file: string, copy: string): Promise<void> {
     .catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
-}
-
-/** The directory of `file` and those around it, up to `top`. */
-function listDirsUpTo(top: string, file: string): string[] {
-  const dirs: string[] = [];
-  for (let dir = path.dirname(file); dir.length >= top.length; dir = path.dirname(dir)) dirs.push(dir);
-  return dirs;
 }
