@@ -70,9 +70,9 @@ export function byteSink(file: string, limits: LogLimits = LOG_LIMITS): (bytes: 
   };
 }
 
-export function rotateLarge(file: string, limits: LogLimits = LOG_LIMITS): void {
+export function rotateLarge(file: string): void {
   const stats = fs.statSync(file, { throwIfNoEntry: false });
-  if (stats !== undefined && stats.size > limits.fileBytes) rotate(file, limits.files);
+  if (stats !== undefined && stats.size > LOG_LIMITS.fileBytes) rotate(file, LOG_LIMITS.files);
 }
 
 function append(file: string, bytes: Buffer, limits: LogLimits): void {

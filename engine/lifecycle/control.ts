@@ -21,6 +21,7 @@ type GuardRequest =
   | { readonly op: 'start'; readonly env: NodeJS.ProcessEnv };
 
 const MAX_REPLY_BYTES = 64 * 1024;
+const ANSWER_MS = 2_000;
 
 /** Whether `file` is a socket of this user. @throws CometError `unsafe_file` when something else is at that path */
 export async function socketPresent(file: string): Promise<boolean> {
@@ -38,13 +39,13 @@ export async function socketPresent(file: string): Promise<boolean> {
 }
 
 /** Status of the guard of this home; null when none answers. */
-export function guardStatus(socket: string, timeoutMs = 2_000): Promise<GuardStatus | null> {
-  return askStatus(socket, { op: 'status' }, timeoutMs);
+export function guardStatus(socket: string): Promise<GuardStatus | null> {
+  return askStatus(socket, { op: 'status' }, ANSWER_MS);
 }
 
 /** The status once the engine is healthy, or after `timeoutMs`; null when no guard answers. */
 export function waitHealthy(socket: string, timeoutMs: number): Promise<GuardStatus | null> {
-  return askStatus(socket, { op: 'wait_healthy', timeout_ms: timeoutMs }, timeoutMs + 2_000);
+  return askStatus(socket, { op: 'wait_healthy', timeout_ms: timeoutMs }, timeoutMs + ANSWER_MS);
 }
 
 async function askStatus(socket: string, request: GuardRequest, timeoutMs: number): Promise<GuardStatus | null> {
@@ -131,7 +132,7 @@ export function heldOpen(socket: string, signal: AbortSignal, greeting?: GuardRe
  *
  * @returns null when nothing listens there, or the listener does not know our token
  */
-export async function portNonce(port: number, token: string, timeoutMs = 2_000): Promise<string | null> {
+export async function portNonce(port: number, token: string): Promise<string | null> {
   // Loaded on use: the statusline, which loads this file, must start quickly.
   const http = await import('node:http');
   const { text } = await import('node:stream/consumers');
@@ -140,7 +141,7 @@ export async function portNonce(port: number, token: string, timeoutMs = 2_000):
     port,
     path: '/.comet-cc/nonce',
     headers: { 'proxy-authorization': `Basic ${Buffer.from(`comet-cc:${token}`).toString('base64')}` },
-    signal: AbortSignal.timeout(timeoutMs),
+    signal: AbortSignal.timeout(ANSWER_MS),
     agent: false,
   });
   try {

@@ -8,7 +8,7 @@ import type { Config } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
 import { ensureDir, readOrCreateSecret } from '../../common/files.ts';
 import { rotateLarge } from '../../common/log.ts';
-import { builtFile, type HomePaths, homePaths, PLATFORM, type Platform } from '../../common/paths.ts';
+import { builtFile, type HomePaths, homePaths, PLATFORM } from '../../common/paths.ts';
 import { type ProxyAccess, withoutOurs } from './client-env.ts';
 import {
   askGuard,
@@ -218,9 +218,9 @@ async function whenStopped(paths: HomePaths, running: GuardStatus, timeoutMs: nu
 }
 
 /** Why the home's path leaves too little room for a socket's path; null where it fits. */
-export function socketTooLong(paths: HomePaths, platform: Platform = PLATFORM) {
+export function socketTooLong(paths: HomePaths) {
   const longest = Math.max(Buffer.byteLength(paths.guardSocket), Buffer.byteLength(paths.engineSocket));
-  const most = platform.longestAddress;
+  const most = PLATFORM.longestAddress;
   if (most === null || longest <= most) return null;
   const room = most - (longest - Buffer.byteLength(paths.home));
   return {

@@ -51,17 +51,13 @@ export interface ConversationView {
 
 /** Caches what was parsed by its bytes, so that a request costs only its new messages. */
 export class ConversationCache {
-  readonly #messages: LruMap<string, MessageInfo>;
+  readonly #messages = new LruMap<string, MessageInfo>(4_000);
   readonly #systems = new LruMap<string, SystemFacts>(200);
   readonly #heads = new WeakMap<BodyScan, HeadShape>();
   /** Those of the newest heads. */
   #tools: { readonly bytes: Buffer; readonly shapes: HeadShape['tools'] }[] = [];
   /** Newest requests of different conversations, the newest last. */
   #threads: ConversationView[] = [];
-
-  constructor(mostMessages = 4_000) {
-    this.#messages = new LruMap(mostMessages);
-  }
 
   message(body: Buffer, at: Slice): MessageInfo {
     const key = digest(body.subarray(at.start, at.end));
