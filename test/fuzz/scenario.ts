@@ -276,7 +276,9 @@ async function expectSame(
 
 /** The scripted answer cites a document that was not sent, which no model can: it breaks the plan of what follows. */
 function citesUnsent({ content, sent }: Exchange): boolean {
-  return JSON.stringify(content).includes('"document_index"') && !sent.includes('"type":"document"');
+  const cited = [...JSON.stringify(content).matchAll(/"document_index":(\d+)/g)].map(([, index]) => Number(index));
+  const documents = sent.toString().split('"type":"document"').length - 1;
+  return cited.some((index) => index >= documents);
 }
 
 async function subagent({ rig, random }: World, parent: Terminal): Promise<void> {
