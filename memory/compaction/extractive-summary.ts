@@ -279,7 +279,10 @@ const BRIEF = {
   ...{ decided: 'Decided: ', open: 'Open: ', next: 'Next: ' },
 } as const;
 const GOAL_CHARS = 320;
-const DONE_CHARS = 160;
+const MOST_DONE_CHARS = 320;
+/** The first within which the brief has room. */
+const DONE_CHARS = [MOST_DONE_CHARS, 240, 160];
+const STAND_CHARS = 160;
 const MOST_DONE = 6;
 const MOST_DECIDED = 4;
 const MOST_OPEN = 5;
@@ -292,7 +295,8 @@ const claim = (mark: string, text: string, ...sources: string[]): Claim[] =>
 function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryResult['brief'] {
   const rest = (mark: string): Claim[] => old.filter(({ text }) => text.startsWith(mark));
   const last = turns.findLast(({ state }) => state.outcome !== '');
-  const done = getDeeds(turns, last, [...rest(BRIEF.done), ...rest(BRIEF.stands)]);
+  const former = [...rest(BRIEF.done), ...rest(BRIEF.stands)];
+  let done: Claim[] = [];
   const decisions = turns.flatMap(({ state }) => state.decisions.filter(({ by }) => by === 'user'));
   const takenBack = decisions.map(({ text }) => findTakenBack(text));
   const decided = decisions.filter(({ text }) => !takenBack.includes(text) && !isRule(text));
@@ -320,22 +324,35 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
     // A line without sources was typed by the owner of the file.
     ...old.filter(({ sources }) => sources.length === 0),
   ];
-  while (done.length + newest.length > 1 && renderBrief({ active: getActive(), hints }).length > BRIEF_CHARS)
-    (done.length >= newest.length ? done : newest).shift();
+  const isTooLong = (): boolean => renderBrief({ active: getActive(), hints }).length > BRIEF_CHARS;
+  for (const chars of DONE_CHARS) {
+    done = getDeeds(turns, last, former, chars);
+    if (!isTooLong()) break;
+  }
+  while (done.length + newest.length > 1 && isTooLong()) (done.length >= newest.length ? done : newest).shift();
   return { active: getActive(), hints };
 }
 
-/** What each turn with edits came to, without what was taken back; of the last turn the brief tells more. */
-function getDeeds(turns: readonly ReadTurn[], last: ReadTurn | undefined, before: readonly Claim[]): Claim[] {
+/** What each turn with edits came to, without what was taken back, and without what the brief tells of the last turn. */
+function getDeeds(
+  turns: readonly ReadTurn[],
+  last: ReadTurn | undefined,
+  before: readonly Claim[],
+  maxChars: number,
+): Claim[] {
+  const tell = (text: string, ...sources: string[]): Claim[] =>
+    claim(BRIEF.done, beginList(text, maxChars) || clip(text, maxChars), ...sources);
   const former = before.flatMap((old) => {
-    if (old.text.startsWith(BRIEF.done)) return [old];
+    if (old.text.startsWith(BRIEF.done)) return tell(old.text.slice(BRIEF.done.length), ...old.sources);
     const told = findStatements(old.text.slice(BRIEF.stands.length)).map(({ text }) => text);
-    return last === undefined ? [] : claim(BRIEF.done, getDone(told), ...old.sources);
+    return last === undefined ? [] : tell(getDone(told), ...old.sources);
   });
   const own = turns.map(({ turn, state }, at): Claim[] => {
-    if (turn === last?.turn || turn.edited !== true || turns[at + 1]?.state.amends === true) return [];
+    if (turn.edited !== true || turns[at + 1]?.state.amends === true) return [];
+    const text = getDone(state.said);
+    if (turn === last?.turn) return state.outcome.includes(bare(text)) ? [] : tell(text, turn.turnId);
     const isSmall = state.outcome !== '' && isWeak(state.outcome) && contentTokens(state.asked).length >= LEAST_TASK;
-    return claim(BRIEF.done, getDone(state.said) || (isSmall ? getStand(state) : ''), turn.turnId);
+    return tell(text || (isSmall ? getStand(state) : ''), turn.turnId);
   });
   const reverts = turns.map(({ state }) => state.said.filter((text) => REVERTS.test(text)).flatMap(getValues));
   const isStanding = ({ text }: Claim, from: number): boolean =>
@@ -361,9 +378,8 @@ function getDone(said: readonly string[]): string {
   const changes = others.filter((text) => CHANGED.test(text) && /\bnow\b/i.test(text));
   const deeds = [...told.filter((text) => DID.test(text)), ...others.filter(reportsDone), ...changes];
   const named = deeds.filter((text) => text.includes('`') || getValues(text).length > 0);
-  const short = named.filter(({ length }) => length <= DONE_CHARS);
-  const [text = ''] = [...short, ...named, ...deeds];
-  return beginList(text, DONE_CHARS) || clip(text, DONE_CHARS);
+  const short = named.filter(({ length }) => length <= MOST_DONE_CHARS);
+  return [...short, ...named, ...deeds][0] ?? '';
 }
 
 const SAYS_LITTLE = 60;
@@ -371,7 +387,7 @@ const SAYS_LITTLE = 60;
 /** How the last turn ended; with its request where that says too little. */
 function getStand({ asked, outcome }: TurnState): string {
   return isWeak(outcome) && outcome.length < SAYS_LITTLE && asked !== ''
-    ? `${bare(outcome)} (“${clip(bare(asked), DONE_CHARS)}”)`
+    ? `${bare(outcome)} (“${clip(bare(asked), STAND_CHARS)}”)`
     : outcome;
 }
 
@@ -396,7 +412,7 @@ function getGoal(turns: readonly ReadTurn[], old: readonly Claim[]): readonly Cl
   const isAsked = ({ asked, isReply }: TurnState) => !isReply && asked !== '' && readStateQuery(asked) === null;
   const asked = turns.filter(({ state }) => isAsked(state));
   const typed = asked.filter(({ state }) => state.isTyped);
-  const tasks = asked.filter((each, at) => (at === 0 || each.state.isTyped) && isTask(each));
+  const tasks = asked.filter((each, at) => (at === 0 || each.state.isTyped || each.turn.edited) && isTask(each));
   const [former] = old;
   const own = [tasks, ...(former === undefined ? [typed, asked] : [])].find((each) => each.length > 0) ?? [];
   const [begin] = own;
@@ -425,9 +441,9 @@ function isTask({ turn, state }: ReadTurn): boolean {
   );
 }
 
-/** Several lines that ask for nothing may be pasted. */
-function isRequest({ turn: { user }, state: { asked } }: ReadTurn): boolean {
-  return !user.trim().includes('\n') || splitSentences(asked).some((each) => REQUESTS.test(each));
+/** Several lines that ask for nothing, and for which nothing was edited, may be pasted. */
+function isRequest({ turn: { user, edited }, state: { asked } }: ReadTurn): boolean {
+  return edited === true || !user.trim().includes('\n') || splitSentences(asked).some((each) => REQUESTS.test(each));
 }
 
 /** Of a longer prompt, from the sentence on that asks for something. */

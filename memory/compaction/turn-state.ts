@@ -230,7 +230,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const dated = (text: string): string => withAbsoluteDates(text, turn.atMs);
   const askedText = dated(request.length === 0 ? '' : withQuoted(statedAsked, withoutMarkup(turn.user)));
   const concluded = concluding(answer.said);
-  const texts = withOptions(concluded, answer.said).map(dated);
+  const texts = [...new Set(withOptions(concluded, answer.said).map(dated))];
   const [conclusion = 'no answer', ...others] = texts;
   const statements = turn.unfinished === true ? [`Not finished: ${conclusion}`, ...others] : texts;
   const getOrigin = (text: string): Origin =>

@@ -161,7 +161,8 @@ function listText(blocks: readonly Block[], from: number): { text: string; taken
     const block = blocks[at];
     if (block?.kind !== 'item') break;
     outer = Math.min(outer, block.indent);
-    const isNested = block.indent > outer;
+    // Points below a number stand at its indent where the number is bold.
+    const isNested = block.indent > outer || (block.number === null && (items[0]?.number ?? null) !== null);
     items.push({ number: block.number, text: plain(block.text), short: '', isNested });
   }
   return { text: showItems(items), taken: items.length, items };
@@ -183,9 +184,14 @@ function shortItems(items: readonly Item[]): Item[] {
   return outer.map((item) => ({ ...item, text: shorten(item) }));
 }
 
-function cut(text: string, maxChars: number): string {
+const FOLDERS = /(?<![\w./-])(?:[\w.@-]{1,80}\/){2,20}(?=[\w-]+\.\w)/g;
+
+function cut(whole: string, maxChars: number): string {
+  const text = whole.replace(FOLDERS, '…/');
+  if (text.length <= maxChars) return text;
   const end = Math.max(...CLAUSE_ENDS.map((mark) => text.slice(0, maxChars).lastIndexOf(mark)));
-  return end > maxChars / 2 ? text.slice(0, end) : clip(text, maxChars);
+  const clause = end > maxChars / 3 ? text.slice(0, end) : clip(text, maxChars);
+  return clause.split('(').length > clause.split(')').length ? clause.replace(/ ?\([^(]*$/, '') || clause : clause;
 }
 
 function showItems(items: readonly Item[]): string {
