@@ -405,14 +405,15 @@ function isOption({ text, heading }: Statement): boolean {
 function withOptions(concluded: readonly Statement[], said: readonly Statement[]): string[] {
   const texts = concluded.map(({ text }) => text);
   const { options } = findOptions(said);
-  return texts.map((text) =>
-    text.replace(NAMES_OPTION, (label, id: string) => {
-      const name = getName(options.get(id.toUpperCase()) ?? '');
-      const isTold = name === '' || texts.some((each) => each.includes(trimEnd(name, '…')));
-      // Other sentences may mean options of somebody else.
-      return isTold || !(ADVISES.test(text) || CONCLUDES.test(text)) ? label : `${label} (“${name}”)`;
-    }),
-  );
+  // Other sentences may mean options of somebody else.
+  return texts.map((text) => (ADVISES.test(text) || CONCLUDES.test(text) ? nameOption(text, options, texts) : text));
+}
+
+function nameOption(text: string, options: ReadonlyMap<string, string>, told: readonly string[]): string {
+  return text.replace(NAMES_OPTION, (label, id: string) => {
+    const name = getName(options.get(id.toUpperCase()) ?? '');
+    return told.some((each) => each.includes(trimEnd(name, '…'))) ? label : `${label} (“${name}”)`;
+  });
 }
 
 /** Says what was done to the work. */
@@ -590,12 +591,28 @@ const STARTS_BACK =
   /^(?:[^\s,.]+,? ){0,4}(?:(?:it|this|that|these|those|them)\b|(?:das|dies|es[oe]|est[oe])(?=[,.;!]|$))/iu;
 const SHORT_QUESTION = 70;
 
-/** A question with the statement before it, where it does not say what it asks about. */
+/** Says what may be done. */
+const PROPOSES =
+  /\b(?:could|should|(?:the|quick) (?:change|fix)\b|proposed|suggest|recommend|(?:is|be) better|best|instead)\b/i;
+const NEAR = 4;
+
+/** A question with the statement before it, where it does not say what it asks about; an offer with what is proposed. */
 function inContext(statements: readonly Statement[], question: Statement, maxChars = ITEM_CHARS): string {
-  const before = statements[statements.indexOf(question) - 1];
+  const at = statements.indexOf(question);
+  const near = statements.slice(Math.max(0, at - NEAR), at).toReversed();
+  const proposed = near.find(
+    ({ text, heading, lead, items, number }, back) =>
+      !PRONOUN.test(text) &&
+      !/^options?\b/i.test(lead) &&
+      (PROPOSES.test(text) ||
+        (back === 0 && (items.length > 0 || number !== null || OFFER.test(text) || CONCLUDES.test(heading)))),
+  );
+  const before = (OFFER.test(question.text) ? proposed : undefined) ?? near[0];
   const isWhole = question.text.length > SHORT_QUESTION && !POINTS_BACK.test(question.text);
   if (before === undefined || isWhole || question.items.length > 0) return question.text;
-  return `${clip(before.text, Math.max(SHORT_QUESTION, maxChars - question.text.length - 1))} ${question.text}`;
+  const room = Math.max(SHORT_QUESTION, maxChars - question.text.length - 1);
+  const text = before.text.length > room ? clip(before.short, room) : before.text;
+  return `${text}${ended(text)} ${question.text}`;
 }
 
 interface Reply {
@@ -665,7 +682,8 @@ function getReply(typed: string, turn: TurnText, before: TurnText | undefined): 
   const question = isChosenFrom ? asks : isCleanOrigin(origin) ? findTakenUp(reply, said) : undefined;
   if (question === undefined) return null;
   const room = Math.max(SHORT_QUESTION, ITEM_CHARS - reply.length - 10);
-  const context = clip(inContext(said, question, room), room);
+  const asked = inContext(said, question, room);
+  const context = clip(nameOption(asked, options, [asked]), room);
   const text = `“${reply}” to “${context}”`;
   const isOwn = !BARE.test(reply) && (SAYS_NO.test(reply) || getValues(reply).length > 0);
   const isTaken = question !== asks;
