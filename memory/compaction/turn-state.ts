@@ -420,6 +420,9 @@ function nameOption(text: string, options: ReadonlyMap<string, string>, told: re
 export const CHANGED =
   /\b(?:added|changed|removed|renamed|moved|replaced|updated|created|fixed|extracted|reverted|restored|implemented|rewrote|rewritten|switched|introduced|deleted|simplified|refactored|consolidated|merged|converted|exported|wired|pinned|bumped|wrote|split|built|extended|adjusted|enabled|disabled|now (?:\w{2,12}s|include|use|show|have|only|always|never|correctly))\b|(?<!\p{L})(?:hinzugefügt|geändert|entfernt|umbenannt|verschoben|ersetzt|erstellt|behoben|añad[ií]\p{L}*|cambi[éa]\p{L}*|elimin[éa]\p{L}*|ajouté|modifié|supprimé|remplacé|créé)(?!\p{L})|(?:已(?:添加|修改|删除|更新|修复)|추가했|수정했|삭제했)/iu;
 
+/** A heading, or what announces a list, of what was done. */
+const CHANGES =
+  /^(?:(?:the|a|key|main|final|here(?:'s| is)|what|summary(?: of)?|all) )*(?:changes?|changed|fix(?:es)?|refactoring)\b(?! (?:needed|required|to)\b)/i;
 /** Before a statement whose subject is in one that is left out. */
 const GAP = '… ';
 
@@ -437,18 +440,22 @@ function concluding(statements: readonly Statement[]): Statement[] {
     room -= size;
     return true;
   };
-  const strong = main.filter(({ text }) => !isWeak(text));
-  const [first] = strong;
-  if (first !== undefined && first.text.length <= VERDICT_CHARS) take(first);
-  for (const each of strong.filter(({ text }) => CONCLUDES.test(text)).slice(-2)) take(each);
-  const below = ({ heading }: Statement, at: number): boolean =>
-    CONCLUDES.test(heading) && strong[at - 1]?.heading !== heading;
-  for (const each of strong.filter(below).slice(-1)) take(each);
   const begin = ({ text, short, items: { length } }: Statement): string | null => {
     if (length === 0) return null;
     if (short.length < room - 4) return short;
     return room - 4 < OUTCOME_CHARS / 2 ? null : beginList(text, room - 4, ` … (${length} in all)`) || null;
   };
+  const strong = main.filter(({ text }) => !isWeak(text));
+  const [first] = strong;
+  if (first !== undefined && first.text.length <= VERDICT_CHARS) take(first);
+  const changes = strong.filter(({ heading, lead, text }) =>
+    [lead, CHANGED.test(text) ? heading : ''].some((each) => CHANGES.test(each)),
+  );
+  for (const each of changes.slice(0, 1)) if (!take(each)) take(each, begin(each));
+  for (const each of strong.filter(({ text }) => CONCLUDES.test(text)).slice(-2)) take(each);
+  const below = ({ heading }: Statement, at: number): boolean =>
+    CONCLUDES.test(heading) && strong[at - 1]?.heading !== heading;
+  for (const each of strong.filter(below).slice(-1)) take(each);
   for (const each of strong.toReversed()) if (!take(each) && !take(each, begin(each))) break;
   for (const each of main.length > 0 ? main : telling) take(each);
   const hasSubject = (each: Statement): boolean => {
