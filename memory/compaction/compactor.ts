@@ -137,9 +137,11 @@ export function createCompactor(parts: Parts) {
     },
     /** Fills turns that the model's answer omits with rule-made nodes. */
     async summarize(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<SummaryResult> {
-      const input = getInput(batch, await getClaims(batch));
+      const isLast = isNewest(batch, catalogue);
+      const input = getInput(batch, isLast ? await getClaims(batch) : []);
+      const brief = isLast ? input.brief : null;
       const known = await findKnown(batch, parts);
-      const result = await model.summarize({ ...input, ...known, ...chooseOntology(batch, facts) }, signal);
+      const result = await model.summarize({ ...input, brief, ...known, ...chooseOntology(batch, facts) }, signal);
       const decided = findDecided(batch);
       const skipped = (result.skipped ?? []).filter((turnId) => !decided.includes(turnId));
       const covered = new Set([...result.nodes.flatMap((node) => node.turns), ...skipped]);

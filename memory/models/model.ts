@@ -26,8 +26,8 @@ export interface SummaryInput {
   readonly before?: TurnText | undefined;
   /** Tags already used in this project, most frequent first; reused before new ones are made. */
   readonly knownTags: readonly string[];
-  /** The session's current brief, '' if it has none. */
-  readonly brief: string;
+  /** The session's current brief, '' if it has none; null where no new one is wanted. */
+  readonly brief: string | null;
   /** Claims of that brief with their source turns, so that a new brief can keep them. */
   readonly briefClaims?: readonly Claim[];
   readonly known?: readonly KnownStatement[];

@@ -359,6 +359,7 @@ describe('the model', () => {
     disk.nowMs += 61_000;
     await memory.maintenance.flush(5_000);
     expect(model.compacted.slice(1).map((input) => input.turns.length)).toEqual([3, 1]);
+    expect(model.compacted.slice(1).map((input) => input.brief === null)).toEqual([false, true]);
     expect(memory.library.list({}).every((node) => writtenBy(node) === 'scripted')).toBe(true);
     expect(await memory.library.readBrief('s1')).toContain('Deploys happen');
   });

@@ -84,6 +84,14 @@ describe('the compacter’s prompt', () => {
     }
   });
 
+  test('asks for no brief where none is wanted', () => {
+    const wanted = summarizerPrompt(input, 'f');
+    const without = summarizerPrompt({ ...input, brief: null }, 'f');
+    expect(JSON.stringify([without.system, without.user, without.schema])).not.toMatch(/brief/i);
+    expect(JSON.stringify(wanted.schema)).toContain('"brief"');
+    expect(without.parse({ nodes: [node] }).brief).toEqual({ active: [], hints: [] });
+  });
+
   test('an answer of any size becomes nodes, facts and claims of bounded size', () => {
     const fact = { ...node.facts[0], concept: 'c'.repeat(9_000), value: 'v'.repeat(90_000), evidence: ['t1'] };
     const item = { text: 'i'.repeat(9_000), by: 'user', turn: 't1' };
