@@ -144,15 +144,15 @@ const URLS = /\b(?:https?|ftp|wss?):\/\/[^\s"'`<>\\)\]}]+/gi;
 const PATH_KEYS = /"(?:file_path|notebook_path|path|filePath)":("(?:[^"\\]|\\.)*")/g;
 
 export function isTurnFrom(turn: TurnText, source: Source): boolean {
-  if (isOrigin(source.name)) return turn.origin === source.name;
+  const { name } = source;
+  if (isOrigin(name)) return turn.origin === name;
   if ((turn.files ?? []).some(({ path }) => isFile(path, source))) return true;
   return turn.parts.some(({ kind, tool, text }) => {
     if (kind === 'assistant') return false;
-    if (isTool(tool, source.name)) return true;
+    if (tool !== '' && (tool === name || (/^mcp__[^_]/.test(name) && tool.startsWith(`${name}__`)))) return true;
     // A result quotes whatever it likes: only what was called says where it comes from.
     return (
-      kind === 'tool_use' &&
-      ((text.match(URLS) ?? []).some((url) => isAddress(url, source.name)) || namesFile(text, source))
+      kind === 'tool_use' && ((text.match(URLS) ?? []).some((url) => isAddress(url, name)) || namesFile(text, source))
     );
   });
 }
@@ -168,10 +168,6 @@ export function isNodeFrom(node: MemoryNode, source: Source): boolean {
 
 function isOrigin(name: string): boolean {
   return ORIGINS.includes(name as Origin);
-}
-
-function isTool(tool: string, name: string): boolean {
-  return tool !== '' && (tool === name || (/^mcp__[^_]/.test(name) && tool.startsWith(`${name}__`)));
 }
 
 /** A URL matches its host, the host's parent domains, and every URL prefix of it. */

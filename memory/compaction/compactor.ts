@@ -4,7 +4,7 @@ import { clip, oneLine } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Ontology } from '../facts/ontology.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
-import { type Claim, type Decision, getAuthor, type MemoryNode, nodeId, type StoredBrief } from '../model/node.ts';
+import { type Claim, type Decision, getAuthor, type MemoryNode, nodeId } from '../model/node.ts';
 import { taskId } from '../model/task.ts';
 import { type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { LanguageModel, ProposedNode, SummaryInput, SummaryResult } from '../models/model.ts';
@@ -62,7 +62,11 @@ export type Compactor = ReturnType<typeof createCompactor>;
 
 export function createCompactor(parts: Parts) {
   const { nodeFiles, local, clock, catalogue, store, revisions, linker, nodeLimit, facts } = parts;
-  const getClaims = async (batch: Batch) => findClaims(await nodeFiles.readBrief(batch.sessionId), batch.project);
+  /** Of a brief of this project: a session may move to another one. */
+  async function getClaims({ sessionId, project }: Batch): Promise<readonly Claim[]> {
+    const brief = await nodeFiles.readBrief(sessionId);
+    return brief?.project === project ? [...brief.active, ...brief.hints] : [];
+  }
 
   function getInput({ sessionId, project, turns, before }: Batch, briefClaims: readonly Claim[]): SummaryInput {
     const brief = briefClaims.map((claim) => `- ${claim.text}`).join('\n');
@@ -183,7 +187,11 @@ function ownNodes({ nodes }: SummaryResult, batch: Batch): ProposedNode[] {
   const inWords = inWordsOf(batch);
   const own = nodes.map(({ origin: _, decisions = [], open = [], ...node }): ProposedNode => {
     const stated = { decisions: decisions.map(quoted(batch)), open: open.flatMap(inWords) };
-    return { ...node, ...stated, turns: inOrder(node.turns, batch) };
+    return {
+      ...node,
+      ...stated,
+      turns: batch.turns.flatMap(({ turnId }) => (node.turns.includes(turnId) ? [turnId] : [])),
+    };
   });
   return own.filter(({ turns }) => turns.length > 0);
 }
@@ -301,19 +309,10 @@ const spokenTurn = memoize((turn: TurnText): TurnText => {
   return { ...withoutToolOutput(turn), ...(getActions([turn]).some(isEdit) ? { edited: true } : {}) };
 });
 
-/** Of a brief of this project: a session may move to another one. */
-function findClaims(brief: StoredBrief | null, project: string): readonly Claim[] {
-  return brief?.project === project ? [...brief.active, ...brief.hints] : [];
-}
-
 /** A delayed batch must not replace a newer brief. */
 function isNewest({ sessionId, turns }: Batch, catalogue: Pick<NodeRegistry, 'all'>): boolean {
   const lastMs = turns.at(-1)?.atMs ?? 0;
   return !catalogue.all().some((node) => node.session_id === sessionId && Date.parse(node.valid_from) > lastMs);
-}
-
-function inOrder(turnIds: readonly string[], batch: Batch): string[] {
-  return batch.turns.map((turn) => turn.turnId).filter((turnId) => turnIds.includes(turnId));
 }
 
 const SUMMARY_CHARS = 180;

@@ -27,7 +27,9 @@ export async function redactTurn(
     const result = await redactor.inSlices.json(words.tag(turn.sessionId, powerless));
     const redaction = { ...result, text: result.text.replaceAll(POWERLESS, '<') };
     redacted ||= redaction.redacted;
-    const own = redaction.redacted ? withContent(message, redaction.text) : message;
+    // A hash of the original content would allow guessing a short secret.
+    const fresh = { role: message.role, content: redaction.text, sha256: sha256(redaction.text) };
+    const own = redaction.redacted ? fresh : message;
     messages.push(own);
     if (!redaction.redacted || turn.origins === undefined) continue;
     const before = findCandidates(message);
@@ -56,11 +58,6 @@ function withoutForeignTags(message: CapturedMessage): string {
     at = end;
   }
   return [...parts, message.content.slice(at)].join('');
-}
-
-/** A hash of the original content would allow guessing a short secret. */
-function withContent({ role }: CapturedMessage, content: string): CapturedMessage {
-  return { role, content, sha256: sha256(content) };
 }
 
 /** What topic detection and rule-made drafts need of a buffered turn. */

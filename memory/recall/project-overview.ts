@@ -92,7 +92,7 @@ function getState({ name, newest }: KnownFile, fresh: ReadonlyMap<string, Freshn
   return fresh.has(newest.node_id) && mark?.sha256 !== '' ? 'as_remembered' : 'unknown';
 }
 
-const LEVELS = ['HIGH', 'MED', 'LOW'];
+const PINNED_FIRST = ['', 'HIGH', 'MED', 'LOW'];
 const DECISION = 'FLAG:DECISION';
 /** A capitalized word of at least three letters inside a sentence. */
 const NAME = /(?<=\p{Ll},? )\p{Lu}\p{Ll}{2,}(?: \p{Lu}\p{Ll}{2,})?(?!\p{L})/gu;
@@ -125,7 +125,9 @@ export function summarizeProject(newestFirst: readonly MemoryNode[]) {
     since: times[0] ?? null,
     until: times.at(-1) ?? null,
     /** Pinned first, then by importance, then the newest. */
-    mostImportant: [-1, 0, 1, 2].flatMap((level) => shown.filter((node) => weight(node) === level)),
+    mostImportant: PINNED_FIRST.flatMap((level) =>
+      shown.filter(({ pinned_from, importance }) => (pinned_from === undefined ? importance : '') === level),
+    ),
     /** Newest first, as facts are. */
     decisions: shown.filter(({ topic_tags }) => topic_tags.some((tag) => tag.toUpperCase() === DECISION)),
     /** Most used first, as names and files are. */
@@ -134,10 +136,6 @@ export function summarizeProject(newestFirst: readonly MemoryNode[]) {
     files: getFiles(valid),
     facts: getFacts(valid),
   };
-}
-
-function weight(node: MemoryNode): number {
-  return node.pinned_from === undefined ? LEVELS.indexOf(node.importance) : -1;
 }
 
 function getNames({ summary }: MemoryNode): string[] {
