@@ -48,7 +48,7 @@ export function cleanBriefLines(brief: Claims): readonly string[] {
 }
 
 /** In a goal, before what was asked last. */
-export const LAST_ASKED = '; last task: ';
+export const LAST_ASKED = '; last asked: ';
 
 /** For a new session: memories tell it what was done, and room is left for what its prompts recall. */
 export function inShort(lines: readonly string[]): readonly string[] {

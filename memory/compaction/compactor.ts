@@ -62,20 +62,14 @@ export type Compactor = ReturnType<typeof createCompactor>;
 
 export function createCompactor(parts: Parts) {
   const { nodeFiles, local, clock, catalogue, store, revisions, linker, nodeLimit, facts } = parts;
-  /** Of a brief of this project: a session may move to another one. */
-  async function getClaims({ sessionId, project }: Batch): Promise<readonly Claim[]> {
-    const brief = await nodeFiles.readBrief(sessionId);
-    return brief?.project === project ? [...brief.active, ...brief.hints] : [];
-  }
 
   function getInput({ sessionId, project, turns, before }: Batch, briefClaims: readonly Claim[]): SummaryInput {
     const brief = briefClaims.map((claim) => `- ${claim.text}`).join('\n');
     return { sessionId, turns, before, knownTags: catalogue.tags(project), brief, briefClaims };
   }
 
-  async function locally(batch: Batch, claims?: readonly Claim[]): Promise<SummaryResult> {
-    return local.summarize(getInput(withoutTools(batch), claims ?? (await getClaims(batch))), NEVER_ABORTS);
-  }
+  const locally = async (batch: Batch, claims?: readonly Claim[]): Promise<SummaryResult> =>
+    local.summarize(getInput(withoutTools(batch), claims ?? (await readClaims(batch, parts))), NEVER_ABORTS);
 
   function newId(atMs = clock.now()): string {
     for (;;) {
@@ -142,10 +136,9 @@ export function createCompactor(parts: Parts) {
     /** Fills turns that the model's answer omits with rule-made nodes. */
     async summarize(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<SummaryResult> {
       const isLast = isNewest(batch, catalogue);
-      const input = getInput(batch, isLast ? await getClaims(batch) : []);
-      const brief = isLast ? input.brief : null;
-      const known = await findKnown(batch, parts);
-      const result = await model.summarize({ ...input, brief, ...known, ...chooseOntology(batch, facts) }, signal);
+      const own = getInput(batch, isLast ? await readClaims(batch, parts) : []);
+      const known = { ...(await findKnown(batch, parts)), ...chooseOntology(batch, facts) };
+      const result = await model.summarize({ ...own, ...known, brief: isLast ? own.brief : null }, signal);
       const decided = findDecided(batch);
       const skipped = (result.skipped ?? []).filter((turnId) => !decided.includes(turnId));
       const covered = new Set([...result.nodes.flatMap((node) => node.turns), ...skipped]);
@@ -308,6 +301,12 @@ const spokenTurn = memoize((turn: TurnText): TurnText => {
   const isEdit = ({ act, failed }: Action): boolean => act === 'EDIT' && !failed;
   return { ...withoutToolOutput(turn), ...(getActions([turn]).some(isEdit) ? { edited: true } : {}) };
 });
+
+/** Of a brief of this project: a session may move to another one. */
+async function readClaims({ sessionId, project }: Batch, { nodeFiles }: Parts): Promise<readonly Claim[]> {
+  const brief = await nodeFiles.readBrief(sessionId);
+  return brief?.project === project ? [...brief.active, ...brief.hints] : [];
+}
 
 /** A delayed batch must not replace a newer brief. */
 function isNewest({ sessionId, turns }: Batch, catalogue: Pick<NodeRegistry, 'all'>): boolean {

@@ -134,16 +134,19 @@ function getOutcome(states: readonly TurnState[], titled: TurnState | undefined)
   const [end, newestFirst] = [told.pop(), told.toReversed()];
   const last = end === undefined ? '' : `${end === titled || end.isReply ? '' : asQuestion(end.asked)}${end.outcome}`;
   let room = EARLIER_CHARS;
-  const texts = newestFirst.flatMap(({ said }, at) => {
-    const text = clipWhole(withoutAdvice(said), Math.floor(room / (newestFirst.length - at)), room);
+  const texts = newestFirst.flatMap((state, at) => {
+    const lead = state === titled || state.isReply ? '' : asQuestion(state.asked, EARLIER_QUESTION_CHARS);
+    const text = clipWhole(withoutAdvice(state.said), Math.floor(room / (newestFirst.length - at)), room);
     room -= text.length + 1;
-    return text === '' ? [] : [ended(text)];
+    return text === '' ? [] : [`${lead}${ended(text)}`];
   });
   return texts.length === 0 ? last : `${ended(last)} Earlier: ${texts.toReversed().join(' ')}`;
 }
 
-const asQuestion = (asked: string): string => (asked === '' ? '' : `“${clip(bare(asked), QUESTION_CHARS)}” → `);
+const asQuestion = (asked: string, maxChars = QUESTION_CHARS): string =>
+  asked === '' ? '' : `“${clip(bare(asked), maxChars)}” → `;
 const QUESTION_CHARS = 80;
+const EARLIER_QUESTION_CHARS = 50;
 
 /** Of a turn that others follow: what was only proposed was done or left since. */
 function withoutAdvice(said: readonly string[]): readonly string[] {
@@ -310,7 +313,7 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
   const all = [...rest(BRIEF.decided), ...decided.flatMap(({ text, turn }) => claim(BRIEF.decided, text, turn))];
   // What was only let done fills what others leave.
   const accepted = turns.flatMap(({ turn, state }) =>
-    turn.edited ? claim(BRIEF.decided, state.accepts, turn.turnId) : [],
+    turn.edited && state.accepts.length > SAYS_LITTLE ? claim(BRIEF.decided, state.accepts, turn.turnId) : [],
   );
   const stated = distinct(all).slice(-MOST_DECIDED);
   const newest = [...accepted.slice(Math.max(0, accepted.length + stated.length - MOST_DECIDED)), ...stated];
@@ -354,7 +357,10 @@ function getDeeds(
     const isSmall = state.outcome !== '' && isWeak(state.outcome) && contentTokens(state.asked).length >= LEAST_TASK;
     return tell(text || (isSmall ? getStand(state) : ''), turn.turnId);
   });
-  const reverts = turns.map(({ state }) => state.said.filter((text) => REVERTS.test(text)).flatMap(getValues));
+  const reverts = turns.map(({ state: { said } }) => [
+    ...said.filter((text) => REVERTS.test(text)).flatMap(getValues),
+    ...said.flatMap((text) => [...text.matchAll(REMOVES)].map(([, name = '']) => name)),
+  ]);
   const isStanding = ({ text }: Claim, from: number): boolean =>
     !reverts.slice(from).some((values) => values.some((value) => IDENTIFIER.test(value) && text.includes(value)));
   const kept = [former, ...own].flatMap((claims, at) => claims.filter((claim) => isStanding(claim, at)));
@@ -367,6 +373,8 @@ const NO_DEED = /^(?:… |problem|(?:the )?issue|limitation|caveat|note|bug|befo
 const REASONS = /\b(?:fail(?:s|ing)|because|would|could|should|might)\b/i;
 /** Takes back what names the same things. */
 const REVERTS = /\b(?:revert(?:ed|ing)|restor(?:ed|ing)|undid|undone)\b/i;
+/** Of what is removed, the name. */
+const REMOVES = /\b(?:removed|deleted|renamed|replaced) (?:(?:the|entire|unused|old|new|whole)\s)*`([^`\s]{4,80})`/gi;
 /** Begins with what was done. */
 const DID =
   /^(?:(?:i(?:'ve| have)?|also|(?:the )?fix:|(?:key )?changes(?: made)?:|now|both|\d\.) ){0,3}(?:\p{L}{2,14}ed|split|wrote|built|made|set)\b/iu;
@@ -416,7 +424,7 @@ function getGoal(turns: readonly ReadTurn[], old: readonly Claim[]): readonly Cl
   const [former] = old;
   const own = [tasks, ...(former === undefined ? [typed, asked] : [])].find((each) => each.length > 0) ?? [];
   const [begin] = own;
-  const end = own.filter((each) => asked.slice(-RECENT).includes(each)).findLast(isRequest) ?? begin;
+  const end = asked.findLast(isSaid) ?? begin;
   if (begin === undefined || end === undefined) return old;
   const begun = former?.text.slice(BRIEF.goal.length).split(LAST_ASKED)[0] ?? '';
   const words = new Set(contentTokens(turns.flatMap(({ state }) => [state.asked, ...state.said]).join(' ')));
@@ -428,9 +436,6 @@ function getGoal(turns: readonly ReadTurn[], old: readonly Claim[]): readonly Cl
   return [{ text: `${BRIEF.goal}${text}`, sources: [...new Set([source, end.turn.turnId])] }];
 }
 
-/** Prompts among which the last request is looked for. */
-const RECENT = 4;
-
 /** Says itself what is wanted, and is no question that was only answered. */
 function isTask({ turn, state }: ReadTurn): boolean {
   const task = findTask(state.asked);
@@ -441,9 +446,10 @@ function isTask({ turn, state }: ReadTurn): boolean {
   );
 }
 
-/** Several lines that ask for nothing, and for which nothing was edited, may be pasted. */
-function isRequest({ turn: { user, edited }, state: { asked } }: ReadTurn): boolean {
-  return edited === true || !user.trim().includes('\n') || splitSentences(asked).some((each) => REQUESTS.test(each));
+/** Says something itself; several lines in which nothing was typed, and for which nothing was edited, may be pasted. */
+function isSaid({ turn: { user, edited }, state: { asked, isTyped } }: ReadTurn): boolean {
+  const isOwn = isTyped || edited === true || !user.trim().includes('\n') || REQUESTS.test(asked);
+  return isOwn && contentTokens(findTask(asked)).length > 1;
 }
 
 /** Of a longer prompt, from the sentence on that asks for something. */

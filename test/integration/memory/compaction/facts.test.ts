@@ -59,7 +59,7 @@ test('the brief is rewritten at each compaction, within its size, each claim wit
   expect(text.length).toBeLessThanOrEqual(BRIEF_CHARS);
   expect(text.match(/^## /gm)).toEqual(['## ']);
   // The task that the session began with, and the newest one.
-  expect(text).toMatch(/Goal: Move src\/carrier-0\.ts .*; last task: Move src\/carrier-11\.ts /);
+  expect(text).toMatch(/Goal: Move src\/carrier-0\.ts .*; last asked: Move src\/carrier-11\.ts /);
   expect(text).not.toContain('src/carrier-10.ts');
   for (const claim of brief?.active ?? []) expect(claim.sources).not.toEqual([]);
   await memory.maintenance.close();

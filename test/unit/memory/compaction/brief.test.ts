@@ -45,7 +45,7 @@ describe('the brief', () => {
   });
 
   test('tells a new session neither what was done nor what was asked last', () => {
-    const lines = ['- Goal: Add retries; last task: Format it', '- Done: Added retries', '- Stands: Done'];
+    const lines = ['- Goal: Add retries; last asked: Format it', '- Done: Added retries', '- Stands: Done'];
     expect(inShort(lines)).toEqual(['- Goal: Add retries', '- Stands: Done']);
   });
 

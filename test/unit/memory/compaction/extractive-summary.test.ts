@@ -118,7 +118,7 @@ describe('a summary without a model', () => {
       say('No, not like that. Shorter.', 'Done.'),
     ]);
     expect(brief.active.map(({ text }) => text)).toEqual([
-      'Goal: Good, keep that. Stream the export of October, it ran out of memory; last task: Let the import skip empty pages of the catalogue',
+      'Goal: Good, keep that. Stream the export of October, it ran out of memory; last asked: Let the import skip empty pages of the catalogue',
       'Stands: Done (“No, not like that. Shorter”)',
     ]);
   });
@@ -139,7 +139,9 @@ describe('a summary without a model', () => {
     );
     const ask = say('how does the import read pages?', 'The import reads pages in order.');
     const more = say('Add a test for the import of empty pages.', 'The import of empty pages has a test.');
-    expect(goal(ask, more, ask)).toBe('Goal: Add a test for the import of empty pages');
+    expect(goal(ask, more, ask)).toBe(
+      'Goal: Add a test for the import of empty pages; last asked: how does the import read pages?',
+    );
   });
 
   test.each([
@@ -194,7 +196,7 @@ describe('a summary without a model', () => {
     const lines = (brief: ReturnType<typeof compact>['brief']) => brief.active.map(({ text }) => text);
     const { brief, nodes } = compact(turns);
     expect(lines(brief)).toEqual([
-      'Goal: Add a retry to the mail queue; last task: Format all files of the queue',
+      'Goal: Add a retry to the mail queue; last asked: Why does the queue wait?',
       'Done: Added three retries in `queue.ts`',
       'Done: Reverted, `send` stays',
       'Done: All tests pass (“Format all files of the queue”)',
@@ -214,7 +216,7 @@ describe('a summary without a model', () => {
       ...[1, 2, 3, 4].map((at) => `Done: Wrote page${at}.md of the handbook`),
     ]);
     // The work has moved on.
-    expect(lines(later.brief)[0]).toMatch(/^Goal: Write page 1 .*; last task: Write page 5 /);
+    expect(lines(later.brief)[0]).toMatch(/^Goal: Write page 1 .*; last asked: Write page 5 /);
   });
 
   test('the brief keeps how the last turn with edits ended when others follow', () => {
