@@ -282,9 +282,8 @@ const BRIEF = {
   ...{ decided: 'Decided: ', open: 'Open: ', next: 'Next: ' },
 } as const;
 const GOAL_CHARS = 320;
-const MOST_DONE_CHARS = 320;
 /** The first within which the brief has room. */
-const DONE_CHARS = [MOST_DONE_CHARS, 240, 160];
+const DONE_CHARS = [320, 240, 160];
 const STAND_CHARS = 160;
 const MOST_DONE = 6;
 const MOST_DECIDED = 4;
@@ -332,7 +331,9 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
     done = getDeeds(turns, last, former, chars);
     if (!isTooLong()) break;
   }
-  while (done.length + newest.length > 1 && isTooLong()) (done.length >= newest.length ? done : newest).shift();
+  while (done.length + newest.length > 1 && isTooLong())
+    if (done.length >= newest.length) done = withoutLeast(done);
+    else newest.shift();
   return { active: getActive(), hints };
 }
 
@@ -364,7 +365,15 @@ function getDeeds(
   const isStanding = ({ text }: Claim, from: number): boolean =>
     !reverts.slice(from).some((values) => values.some((value) => IDENTIFIER.test(value) && text.includes(value)));
   const kept = [former, ...own].flatMap((claims, at) => claims.filter((claim) => isStanding(claim, at)));
-  return distinct(kept).slice(-MOST_DONE);
+  let deeds = distinct(kept);
+  while (deeds.length > MOST_DONE) deeds = withoutLeast(deeds);
+  return deeds;
+}
+
+/** Without the one before the last that names the fewest things. */
+function withoutLeast(deeds: readonly Claim[]): Claim[] {
+  const counts = deeds.slice(0, Math.max(1, deeds.length - 1)).map(({ text }) => getValues(text).length);
+  return deeds.toSpliced(counts.indexOf(Math.min(...counts)), 1);
 }
 
 /** Tells how it was, or something beside the work. */
@@ -386,8 +395,7 @@ function getDone(said: readonly string[]): string {
   const changes = others.filter((text) => CHANGED.test(text) && /\bnow\b/i.test(text));
   const deeds = [...told.filter((text) => DID.test(text)), ...others.filter(reportsDone), ...changes];
   const named = deeds.filter((text) => text.includes('`') || getValues(text).length > 0);
-  const short = named.filter(({ length }) => length <= MOST_DONE_CHARS);
-  return [...short, ...named, ...deeds][0] ?? '';
+  return [...named, ...deeds][0] ?? '';
 }
 
 const SAYS_LITTLE = 60;
