@@ -51,8 +51,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
 /** Runs the command that `argv` names. @returns its exit code */
 export async function runProgram(argv: readonly string[], context: Context): Promise<number> {
   try {
-    const program = createProgram(context);
-    for (const register of await listCommands(argv[2])) register(program, context);
+    const program = await openProgram(context, argv[2]);
     nameHelp(program, 'comet-cc');
     await program.parseAsync(argv);
     return context.exitCode;
@@ -102,10 +101,10 @@ async function buildProblem(error: unknown, context: Context): Promise<string> {
   return difference === '' ? '' : `${difference}; comet-cc restart brings both to one`;
 }
 
-/** The program with every command, as help and completion read it. */
-export async function wholeProgram(context: Context): Promise<Command> {
+/** With the command that is named, or every one, as help and completion read it. */
+export async function openProgram(context: Context, name?: string): Promise<Command> {
   const program = createProgram(context);
-  for (const register of await listCommands()) register(program, context);
+  for (const register of await listCommands(name)) register(program, context);
   return program;
 }
 

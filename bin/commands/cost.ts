@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import { amount, formatCount, oneLine } from '../../common/text.ts';
+import { amount, dollars, formatCount, oneLine } from '../../common/text.ts';
 import { type Costs, savedLine } from '../../engine/api/index.ts';
 import type { SimulatedSavings } from '../../engine/transcript/index.ts';
 import { claudeDirectory } from '../../install/index.ts';
@@ -111,8 +111,4 @@ function savedSentence({ direct_usd: direct, sent_usd: sent }: Row): string {
 /** Of direct. */
 function ratio(value: number | null): string {
   return value === null ? '' : value.toFixed(2);
-}
-
-function dollars(usd: number): string {
-  return `$${usd.toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;
 }

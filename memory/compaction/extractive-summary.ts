@@ -332,18 +332,13 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
     if (!isTooLong()) break;
   }
   while (done.length + newest.length > 1 && isTooLong())
-    if (done.length >= newest.length) done = withoutLeast(done);
+    if (done.length >= newest.length) done = withMost(done, done.length - 1);
     else newest.shift();
   return { active: getActive(), hints };
 }
 
 /** What each turn with edits came to, without what was taken back, and without what the brief tells of the last turn. */
-function getDeeds(
-  turns: readonly ReadTurn[],
-  last: ReadTurn | undefined,
-  before: readonly Claim[],
-  maxChars: number,
-): Claim[] {
+function getDeeds(turns: readonly ReadTurn[], last: ReadTurn | undefined, before: readonly Claim[], maxChars: number) {
   const tell = (text: string, ...sources: string[]): Claim[] =>
     claim(BRIEF.done, beginList(text, maxChars) || clip(text, maxChars), ...sources);
   const former = before.flatMap((old) => {
@@ -358,22 +353,18 @@ function getDeeds(
     const isSmall = state.outcome !== '' && isWeak(state.outcome) && contentTokens(state.asked).length >= LEAST_TASK;
     return tell(text || (isSmall ? getStand(state) : ''), turn.turnId);
   });
-  const reverts = turns.map(({ state: { said } }) => [
-    ...said.filter((text) => REVERTS.test(text)).flatMap(getValues),
-    ...said.flatMap((text) => [...text.matchAll(REMOVES)].map(([, name = '']) => name)),
-  ]);
+  const reverts = turns.map(({ state }) => state.said.filter((text) => REVERTS.test(text)).flatMap(getValues));
   const isStanding = ({ text }: Claim, from: number): boolean =>
     !reverts.slice(from).some((values) => values.some((value) => IDENTIFIER.test(value) && text.includes(value)));
   const kept = [former, ...own].flatMap((claims, at) => claims.filter((claim) => isStanding(claim, at)));
-  let deeds = distinct(kept);
-  while (deeds.length > MOST_DONE) deeds = withoutLeast(deeds);
-  return deeds;
+  return withMost(distinct(kept), MOST_DONE);
 }
 
-/** Without the one before the last that names the fewest things. */
-function withoutLeast(deeds: readonly Claim[]): Claim[] {
+/** Those that name most things, and always the last. */
+function withMost(deeds: Claim[], most: number): Claim[] {
+  if (deeds.length <= most) return deeds;
   const counts = deeds.slice(0, Math.max(1, deeds.length - 1)).map(({ text }) => getValues(text).length);
-  return deeds.toSpliced(counts.indexOf(Math.min(...counts)), 1);
+  return withMost(deeds.toSpliced(counts.indexOf(Math.min(...counts)), 1), most);
 }
 
 /** Tells how it was, or something beside the work. */
@@ -382,8 +373,6 @@ const NO_DEED = /^(?:… |problem|(?:the )?issue|limitation|caveat|note|bug|befo
 const REASONS = /\b(?:fail(?:s|ing)|because|would|could|should|might)\b/i;
 /** Takes back what names the same things. */
 const REVERTS = /\b(?:revert(?:ed|ing)|restor(?:ed|ing)|undid|undone)\b/i;
-/** Of what is removed, the name. */
-const REMOVES = /\b(?:removed|deleted|renamed|replaced) (?:(?:the|entire|unused|old|new|whole)\s)*`([^`\s]{4,80})`/gi;
 /** Begins with what was done. */
 const DID =
   /^(?:(?:i(?:'ve| have)?|also|(?:the )?fix:|(?:key )?changes(?: made)?:|now|both|\d\.) ){0,3}(?:\p{L}{2,14}ed|split|wrote|built|made|set)\b/iu;

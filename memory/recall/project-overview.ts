@@ -1,11 +1,11 @@
-import { LruMap, memoize, tally } from '../../common/map.ts';
+import { grouped, LruMap, memoize, tally } from '../../common/map.ts';
 import { compareText, neutralLine } from '../../common/text.ts';
-import { isCleanOrigin, type Origin } from '../../common/turn.ts';
+import { isCleanOrigin } from '../../common/turn.ts';
 import { renderBrief } from '../compaction/brief.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
 import { getTaskLists } from '../ingest/turn-registry.ts';
-import { type Fact, isBundled, type MemoryNode } from '../model/node.ts';
+import { isBundled, type MemoryNode } from '../model/node.ts';
 import { fileMarks } from '../model/turn.ts';
 import { contentTags } from '../text/tags.ts';
 import { currentSummary, isClosed, isPast } from '../text/validity.ts';
@@ -85,7 +85,7 @@ export function createProjectOverview({ turnRegistry, catalogue, nodeFiles, getP
 }
 
 /** Compared with the newest memory about the file. */
-function getState({ name, newest }: KnownFile, fresh: ReadonlyMap<string, Freshness>) {
+function getState({ name, newest }: ProjectSummary['files'][number], fresh: ReadonlyMap<string, Freshness>) {
   const change = fresh.get(newest.node_id)?.changes.find(({ path }) => path === name);
   if (change !== undefined) return change.state;
   const mark = fileMarks(newest.source_links).find(({ path }) => path === name);
@@ -99,17 +99,6 @@ const NAME = /(?<=\p{Ll},? )\p{Lu}\p{Ll}{2,}(?: \p{Lu}\p{Ll}{2,})?(?!\p{L})/gu;
 const DATES =
   /^(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|Jan|Feb|March|April|May|June|July|Aug|Sept|Oct|Nov|Dec)/;
 const MIN_NAME_NODES = 2;
-
-interface KnownFile {
-  readonly name: string;
-  readonly nodes: number;
-  readonly newest: MemoryNode;
-}
-
-interface KnownFact extends Pick<Fact, 'concept' | 'value' | 'polarity'> {
-  readonly origin: Origin;
-  readonly node_id: string;
-}
 
 type ProjectSummary = ReturnType<typeof summarizeProject>;
 
@@ -143,7 +132,7 @@ function getNames({ summary }: MemoryNode): string[] {
   return [...new Set(names)].filter((name) => !DATES.test(name));
 }
 
-function getFiles(nodes: readonly MemoryNode[]): KnownFile[] {
+function getFiles(nodes: readonly MemoryNode[]) {
   const about = nodes.map((node) => ({ node, paths: fileMarks(node.source_links).map(({ path }) => path) }));
   const newest = new Map<string, MemoryNode>();
   for (const { node, paths } of about) for (const path of paths) newest.set(path, newest.get(path) ?? node);
@@ -153,16 +142,15 @@ function getFiles(nodes: readonly MemoryNode[]): KnownFile[] {
   }));
 }
 
-function getFacts(nodes: readonly MemoryNode[]): KnownFact[] {
-  const factsByText = new Map<string, KnownFact>();
-  for (const { node_id, origin: lowest, facts } of nodes) {
-    for (const fact of facts) {
+function getFacts(nodes: readonly MemoryNode[]) {
+  const facts = nodes.flatMap(({ node_id, origin: lowest, facts }) =>
+    facts.flatMap((fact) => {
       const { concept, value, polarity, origin = lowest } = fact;
-      const key = `${polarity}\0${concept}\0${value}`;
-      if (!isClosed(fact) && !factsByText.has(key)) factsByText.set(key, { concept, value, polarity, origin, node_id });
-    }
-  }
-  return [...factsByText.values()];
+      return isClosed(fact) ? [] : [{ concept, value, polarity, origin, node_id }];
+    }),
+  );
+  const byText = grouped(facts, ({ polarity, concept, value }) => `${polarity}\0${concept}\0${value}`);
+  return [...byText.values()].flatMap(([first]) => first ?? []);
 }
 
 function countNames(lists: readonly (readonly string[])[]) {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createContext } from '../../bin/context.ts';
-import { wholeProgram } from '../../bin/program.ts';
+import { openProgram } from '../../bin/program.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { unpackHome } from '../helpers/earlier-homes.ts';
 import { CODES, getProse, INSIDE } from '../helpers/inside-words.ts';
@@ -142,7 +142,7 @@ describe('what a command prints is in words that users know', () => {
         ? [name]
         : command.commands.flatMap((each) => leaves(each, `${name} ${each.name()}`.trim()));
     const run = [...SHOWN, ...WITH_IDS, ...ELSEWHERE];
-    const missing = leaves(await wholeProgram(createContext()), '').filter(
+    const missing = leaves(await openProgram(createContext()), '').filter(
       (name) => !run.some((each) => each === name || each.startsWith(`${name} `)),
     );
     expect(missing).toEqual([]);

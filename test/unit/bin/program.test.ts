@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { expect, it } from 'vitest';
 import { createContext } from '../../../bin/context.ts';
-import { wholeProgram } from '../../../bin/program.ts';
+import { openProgram } from '../../../bin/program.ts';
 import { INSIDE } from '../../helpers/inside-words.ts';
 
 function getHelp(command: Command): string {
@@ -16,7 +16,7 @@ function below(command: Command, name = 'comet-cc'): [string, Command][] {
 }
 
 it('every command has a help with an example, in words that users know', async () => {
-  const commands = below(await wholeProgram(createContext()));
+  const commands = below(await openProgram(createContext()));
   const found = commands.map(([name, command]) => {
     const help = getHelp(command);
     return {
@@ -37,7 +37,7 @@ function getMentions(page: string): string[] {
 }
 
 it('pages name only commands, flags and choices that there are', async () => {
-  const commands = new Map(below(await wholeProgram(createContext())));
+  const commands = new Map(below(await openProgram(createContext())));
   const pages = ['README.md', ...readdirSync('docs').flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : []))];
   const mentions = pages.flatMap((page) => getMentions(page).map((mention) => ({ page, mention })));
   const wrong = mentions.filter(({ mention }) => {
