@@ -210,7 +210,6 @@ export const Config = z.strictObject({
     targetTokens: count(0).describe('tokens above which a request is trimmed regardless of cost; 0: never'),
     keepRounds: z.int().min(1).default(8).describe('newest tool rounds of the current turn that are never trimmed'),
     keepRoundTokens: count(4_000).describe('newest tokens of those rounds that are never trimmed'),
-    roundMargin: share(0).describe('extra share of savings that a trim inside a tool loop must reach'),
     minDropShare: share(0.2).describe('smallest share of the history that a trim must drop'),
     lossShare: share(0.02).describe(
       'share of its cost without comet-cc that a session may be behind right after a trim; 1: no limit',
@@ -308,7 +307,6 @@ export const Config = z.strictObject({
       proof: share(0).describe('bonus for memories that were recalled before'),
       trust: share(0).describe('bonus for a trusted origin'),
       project: share(0).describe('bonus for the same project, with scope all'),
-      references: share(0).describe('bonus for memories that other results link to'),
     }),
   }),
 });
@@ -381,7 +379,7 @@ const PRESETS: Readonly<Record<string, Readonly<Record<string, Tree>>>> = {
   'openai.provider': Object.fromEntries(Object.entries(PROVIDERS).map(([name, openai]) => [name, { openai }])),
 };
 /** Keys of the previous version that have no effect any more. */
-const IGNORED: readonly string[] = ['recall.weights.expanded'];
+const IGNORED: readonly string[] = ['recall.weights.expanded', 'recall.boosts.references', 'trim.roundMargin'];
 
 type Tree = Record<string, unknown>;
 

@@ -14,7 +14,6 @@ export function cutRule({ mode, ...trim }: Config['trim']): CutRule | null {
   return {
     ...trim,
     margin,
-    roundMargin: margin + trim.roundMargin,
     keepTurns: trim.keepTurns * keep,
     keepRounds: trim.keepRounds * keep,
     keepTokens: trim.keepTokens * keep,

@@ -12,8 +12,6 @@ export interface Boosts {
   readonly trust: number;
   /** Of the project that asks. */
   readonly project: number;
-  /** Other candidates link to it. */
-  readonly references: number;
 }
 
 /** What of a node raises its score. */
@@ -35,10 +33,9 @@ export interface BoostRules {
 export const ORIGIN_TRUST: Readonly<Record<Origin, number>> = { user: 1, assistant: 0.7, tool: 0.3, external: 0 };
 const HALF_LIFE_MS = 30 * 86_400_000;
 const PROVEN_RECALLS = 5;
-const REFERRED_OFTEN = 2;
 
 /** By how much a node's score is raised; 1 for one that is gone. */
-export function getRaise(references: number, facts: Raised | null, { boosts, project, nowMs, date }: BoostRules) {
+export function getRaise(facts: Raised | null, { boosts, project, nowMs, date }: BoostRules): number {
   if (facts === null) return 1;
   const { origin, atMs, recalled } = facts;
   return (
@@ -46,7 +43,6 @@ export function getRaise(references: number, facts: Raised | null, { boosts, pro
     (1 + (date === null ? 0 : boosts.temporal * dateAgreement(date, atMs))) *
     (1 + boosts.proof * (recalled / (recalled + PROVEN_RECALLS))) *
     (1 + boosts.trust * ORIGIN_TRUST[origin]) *
-    (1 + (facts.project === project && project !== '' ? boosts.project : 0)) *
-    (1 + boosts.references * (references / (references + REFERRED_OFTEN)))
+    (1 + (facts.project === project && project !== '' ? boosts.project : 0))
   );
 }

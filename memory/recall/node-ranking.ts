@@ -43,7 +43,6 @@ interface Candidate {
   readonly turns: RankedTurn[];
   own: Hit | null;
   score: number;
-  references: number;
   linkedFrom: string | null;
 }
 
@@ -58,8 +57,7 @@ export function rankNodes(turns: readonly RankedTurn[], hits: readonly Hit[], ru
   const nodes = [...candidates.values()].filter(({ facts }) => facts !== null);
   const top = nodes.reduce((most, { score }) => Math.max(most, score), 0);
   const scale = top === 0 ? 0 : getWorth(turns, best) / top;
-  const boosted = Object.values(rules.boosts).some((boost) => boost !== 0);
-  for (const each of nodes) each.score *= scale * (boosted ? getRaise(each.references, each.facts, rules) : 1);
+  for (const each of nodes) each.score *= scale * getRaise(each.facts, rules);
   const given: RankedNode[] = [];
   for (const candidate of nodes.sort(
     (one, other) => other.score - one.score || byTrust(one, other) || byAge(one, other),
@@ -106,7 +104,7 @@ function getCandidate(candidates: Candidates, nodeId: string, { getFacts }: Node
   const candidate = candidates.get(nodeId);
   if (candidate !== undefined) return candidate;
   const facts = getFacts(nodeId);
-  const fresh: Candidate = { nodeId, facts, turns: [], own: null, score: 0, references: 0, linkedFrom: null };
+  const fresh: Candidate = { nodeId, facts, turns: [], own: null, score: 0, linkedFrom: null };
   candidates.set(nodeId, fresh);
   return fresh;
 }
@@ -136,7 +134,7 @@ function addNodes(candidates: Candidates, hits: readonly Hit[], rules: NodeRules
   return best;
 }
 
-/** Adds what is linked to, and counts how many candidates link to each. */
+/** Adds what is linked to. */
 function addLinked(candidates: Candidates, rules: NodeRules): void {
   const best = [...candidates.values()]
     .filter(({ facts }) => facts !== null)
@@ -145,14 +143,13 @@ function addLinked(candidates: Candidates, rules: NodeRules): void {
   for (const { nodeId: from, score } of best) {
     let reached = [from];
     const seen = new Set(reached);
-    for (const [hop, carried] of HOP_SHARES.entries()) {
+    for (const carried of HOP_SHARES) {
       const links = reached.flatMap((id) => getCandidate(candidates, id, rules).facts?.links ?? []);
       reached = [...new Set(links)].filter((id) => !seen.has(id));
       for (const id of reached) {
         seen.add(id);
         const linked = getCandidate(candidates, id, rules);
         if (linked.facts === null) continue;
-        if (hop === 0) linked.references += 1;
         linked.linkedFrom ??= from;
         linked.score = Math.max(linked.score, score * carried);
       }

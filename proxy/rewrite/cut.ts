@@ -34,8 +34,6 @@ export interface CutRule extends RetentionRule {
   /** Newest rounds of a running turn that stay verbatim, and the minimum of their tokens. */
   readonly keepRounds: number;
   readonly keepRoundTokens: number;
-  /** As `margin`, for cuts inside a running turn, which also lose its reasoning. */
-  readonly roundMargin: number;
   /** Share of its untouched cost that a cut may put a conversation behind, should it end then. */
   readonly lossShare: number;
 }
@@ -377,7 +375,7 @@ function countAbsorbed(rounds: readonly TurnSpan[], absorbedEnd: number): number
 }
 
 function roundRule(rule: CutRule): CutRule {
-  return { ...rule, keepTurns: rule.keepRounds, keepTokens: rule.keepRoundTokens, margin: rule.roundMargin };
+  return { ...rule, keepTurns: rule.keepRounds, keepTokens: rule.keepRoundTokens };
 }
 
 /** What reading the droppable rounds of a turn has cost while it ran, since the last cut in it. */

@@ -23,7 +23,6 @@ export function earlyCuts(change: Partial<CutRule> = {}): CutRule {
     keepTokens: 50,
     minDropShare: 0.2,
     margin: 0,
-    roundMargin: 0,
     lossShare: 1,
     pressureShare: 0.8,
     ...change,

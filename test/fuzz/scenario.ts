@@ -91,7 +91,7 @@ export function scenarios(models: readonly string[]): fc.Arbitrary<Scenario> {
 /** @throws at the first request that breaks an invariant */
 export async function runScenario(scenario: Scenario, enforceThinking: boolean, counts: Counts): Promise<void> {
   const { retrieval, margin, model, ttl, version = '2.1.197' } = scenario;
-  const cut = earlyCuts({ margin, roundMargin: margin });
+  const cut = earlyCuts({ margin });
   const memory = createFakeMemory({ durable: (turnId) => !turnId.startsWith('0') });
   // With room for one session, every other one is read back from disk.
   const heldSessions = scenario.seed % 2 === 0 ? { heldSessions: 1 } : {};

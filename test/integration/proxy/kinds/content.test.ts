@@ -158,7 +158,7 @@ describe('a switch in mid-session', () => {
     ['2.1.197', 'of the effort keeps the plan, and a cut does not wait for a cache that is gone'],
     ['2.1.332', 'of the effort by a message keeps the plan and the cache, so a cut waits'],
   ] as const)('(%s) %s', async (version, _) => {
-    const patient = earlyCuts({ margin: 9, roundMargin: 9 });
+    const patient = earlyCuts({ margin: 9 });
     const rig = await createWireRig({ config: { cut: patient } });
     const terminal = createTerminal(rig, { version });
     expect(left(await walk(terminal, 1, 8))).toBe(0);
@@ -167,7 +167,7 @@ describe('a switch in mid-session', () => {
   });
 
   it('of the model for a prompt leaves the cache of the other, so a cut waits after it until that has expired', async () => {
-    const patient = earlyCuts({ margin: 99, roundMargin: 99, triggerTokens: 2_700 });
+    const patient = earlyCuts({ margin: 99, triggerTokens: 2_700 });
     const play = async (pauseMinutes: number): Promise<readonly boolean[]> => {
       const rig = await createWireRig({ config: { cut: patient } });
       const terminal = createTerminal(rig, { model: 'claude-opus-5-5', ttl: '1h' });

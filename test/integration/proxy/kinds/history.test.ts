@@ -36,7 +36,7 @@ describe('what becomes of a history', () => {
   });
 
   it('a resume after days in a new engine uses its plan, and a cold cache cuts at once', async () => {
-    const margin = earlyCuts({ margin: 9, roundMargin: 9 });
+    const margin = earlyCuts({ margin: 9 });
     const { rig, terminal, last } = await begun(8, { config: { cut: margin } });
     expect(left(last)).toBe(0); // warm, and not paid for yet
     await rig.restart();

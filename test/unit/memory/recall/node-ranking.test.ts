@@ -8,7 +8,7 @@ import type { Hit } from '../../../../memory/search/search-index.ts';
 import { getHits, nodeHit, turnHit } from '../../../helpers/lane-hits.ts';
 
 const { weights, rrfK, comet } = Config.parse({}).recall;
-const NO_BOOSTS: Boosts = { recency: 0, temporal: 0, proof: 0, trust: 0, project: 0, references: 0 };
+const NO_BOOSTS: Boosts = { recency: 0, temporal: 0, proof: 0, trust: 0, project: 0 };
 const DAY_MS = 86_400_000;
 const plain: NodeFacts = { links: [], origin: 'user', project: 'p', atMs: 0, recalled: 0 };
 
@@ -99,18 +99,6 @@ test.each<[string, Partial<Boosts>, Partial<NodeFacts>]>([
 
 test('trust raises what the user said above what came from outside', () => {
   expect(ids(ranked(even, { a: { origin: 'external' }, b: {} }, { trust: 0.1 }))).toEqual(['b', 'a']);
-});
-
-test('what other finds link to gains', () => {
-  const hits = getHits({
-    raw: [
-      [getTurn('a'), 1],
-      [getTurn('b'), 1],
-      [getTurn('c'), 0.9],
-    ],
-  });
-  const facts = { a: {}, b: {}, c: { links: ['b'] } };
-  expect(ids(ranked(hits, facts, { references: 0.3 }))[0]).toBe('b');
 });
 
 test('equal scores are ordered by age, then by their turns, with any ids', () => {

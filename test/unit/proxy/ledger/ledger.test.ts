@@ -35,7 +35,6 @@ const WASTEFUL: RewriterConfig = {
     keepRoundTokens: 50,
     minDropShare: 0.02,
     margin: 0,
-    roundMargin: 0,
     lossShare: 1,
     pressureShare: 0.8,
   },

@@ -25,7 +25,6 @@ const rule = {
   targetTokens: 0,
   keepRounds: 6,
   keepRoundTokens: 4_000,
-  roundMargin: 1,
   lossShare: 1,
 };
 
