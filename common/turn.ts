@@ -81,10 +81,7 @@ export interface TurnPart {
   readonly of?: string;
 }
 
-/**
- * Whose words a text of a user message is. `client`: written by Claude Code, or put there by it from a file; never
- * remembered.
- */
+/** Whose words a text of a user message is. `client`: of Claude Code, or put there by it from a file; never kept. */
 export type TextSource = 'typed' | 'client' | 'tool' | 'external';
 
 export interface SourcedText {

@@ -69,10 +69,7 @@ export interface RewriteOutcome {
 /** Decides what goes upstream. Never throws: in doubt it replays the current plan or returns the original. */
 export interface Rewriter {
   rewrite(request: MessagesRequest, signal: AbortSignal): Promise<RewriteOutcome>;
-  /**
-   * Used when `rewrite` is late: the current plan with nothing new, or the original bytes without a plan. Synchronous;
-   * never throws.
-   */
+  /** Where `rewrite` is late: the current plan with nothing new, or the original bytes. Synchronous; never throws. */
   replay(request: MessagesRequest): RewriteOutcome;
 }
 

@@ -61,10 +61,7 @@ export async function askProject({ paths }: Pick<Context, 'paths'>, projectDir: 
   return await call.catch(() => null);
 }
 
-/**
- * The document of `start --json` and `status --json`: the status of guard and engine; zeros where only a healthy engine
- * could tell.
- */
+/** Of `start --json` and `status --json`: guard and engine, with zeros where only a healthy engine could tell. */
 export async function statusReport(context: Context, guard: GuardStatus | null) {
   if (guard === null || guard.pass_through) return await stoppedReport(context, guard);
   const healthy = guard.engine.state === 'healthy';

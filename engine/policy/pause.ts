@@ -77,10 +77,7 @@ export function parsePauses(text: string): Pauses {
 
 export type PauseSwitch = ReturnType<typeof createPauseSwitch>;
 
-/**
- * Sets and ends pauses by project key; null: everywhere. Works without the daemon, which reads the file for its next
- * request.
- */
+/** Sets and ends pauses by project key (null: everywhere), also without the daemon, which reads the file each time. */
 export function createPauseSwitch(file: string, now: () => number) {
   /** A damaged file pauses everything; a change repairs it, and only resuming lifts that. */
   async function change(damaged: Pauses, getChange: (before: Pauses) => Pauses): Promise<Pauses> {

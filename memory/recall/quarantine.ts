@@ -16,10 +16,7 @@ const SIGNS: readonly RegExp[] = [
   /\brecall[_ ]mode\b\W{1,4}(?:passive|both)\b|\borigin\b\W{1,4}user\b/i,
 ];
 
-/**
- * Whether a node is excluded from recall: it is of untrusted origin, contains instructions, and was not released by the
- * user.
- */
+/** Whether recall leaves a node out: of untrusted origin, with instructions in it, and not released by the user. */
 export function isQuarantined(node: MemoryNode): boolean {
   return !isCleanOrigin(node.origin) && node.released !== true && givesOrders(node);
 }

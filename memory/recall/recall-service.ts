@@ -143,10 +143,7 @@ export function createRecall(parts: Parts) {
       }
       return texts;
     },
-    /**
-     * For each turn that durable nodes cover, their ids; an empty list for a turn that the user removed. Synchronous, from
-     * memory.
-     */
+    /** For each turn that durable nodes cover, their ids; none for a turn that the user removed. Synchronous. */
     nodesCovering(turnIds: readonly string[]): ReadonlyMap<string, readonly string[]> {
       const aliases = turnIds.map(
         (turnId) => [turnId, [...new Set(turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering))]] as const,

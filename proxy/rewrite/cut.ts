@@ -413,6 +413,5 @@ export function besideRounds({ turns, absorbed, isDurable, countHeld, context, b
 export function selectParts({ view, turn, absorbedEnd, isDurable }: RoundCutInput, rule: CutRule): PartSpan[] {
   const rounds = splitRounds(view, turn);
   const carried = sumTokens(rounds.filter((round) => round.end > absorbedEnd));
-  if (carried < rule.triggerTokens * 0.75) return [];
-  return splitParts(view, rounds).filter((part) => !isDurable(part));
+  return carried < rule.triggerTokens * 0.75 ? [] : splitParts(view, rounds).filter((part) => !isDurable(part));
 }

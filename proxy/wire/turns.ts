@@ -19,10 +19,7 @@ export interface TurnSpan {
 
 type Conversation = Pick<ConversationView, 'infos' | 'lineage'>;
 
-/**
- * Splits a conversation into turns. Consecutive prompts are one turn; a `role: "system"` message belongs to the turn
- * around it.
- */
+/** Splits a conversation into turns. Prompts in a row are one; a `system` message belongs to the turn around it. */
 export function splitTurns({ infos, lineage }: Conversation): TurnSpan[] {
   const starts: number[] = [];
   let speaker = '';
