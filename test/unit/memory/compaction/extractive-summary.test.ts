@@ -206,12 +206,12 @@ describe('a summary without a model', () => {
     expect(nodes.map(({ outcome }) => outcome).join()).not.toContain('Renamed `send`');
     const undone = edit('Undo the retries.', 'Restored `queue.ts` to how it was.');
     expect(lines(compact([...turns, undone]).brief).join()).not.toContain('three retries');
-    // Kept over compactions, the newest six.
+    // Kept over compactions, the six that name most.
     const step = (at: number) => edit(`Write page ${at} of the handbook.`, `Wrote page${at}.md of the handbook.`);
     const old = brief.active;
     const later = summarizeByRules({ turns: [1, 2, 3, 4, 5].map(step), knownTags: [], brief: '', briefClaims: old });
     expect(lines(later.brief).filter((text) => text.startsWith('Done: '))).toEqual([
-      'Done: Reverted, `send` stays',
+      'Done: Added three retries in `queue.ts`',
       'Done: All tests pass (“Format all files of the queue”)',
       ...[1, 2, 3, 4].map((at) => `Done: Wrote page${at}.md of the handbook`),
     ]);

@@ -23,6 +23,30 @@ describe('the state that a turn leaves behind', () => {
     expect(state.values).toContain('src/export.ts');
   });
 
+  test('tells the list of changes beside the cause', () => {
+    const told = `Fixed.\n\nThe issue was that the lock was taken twice.\n\n### Changes made:\n\n1. \`queue.ts\` - Takes the lock once\n2. \`worker.ts\` - Waits for it\n\n${'The order of pages stays as it was before, in each of the readers. '.repeat(7)}`;
+    expect(readTurnState(say('Why does it hang?', told)).outcome).toMatch(
+      /^The issue was that the lock was taken twice\. Changes made: 1\. `queue\.ts` - Takes the lock once; 2\. `worker\.ts` - Waits for it\. /,
+    );
+    expect(readTurnState(say('Fix it.', 'Both pages pass.\n\nBoth pages pass.')).outcome).toBe('Both pages pass.');
+  });
+
+  test.each([
+    [
+      'The lock is taken twice, so we could take it in `begin`. This keeps the order. Want me to do that?',
+      'The lock is taken twice, so we could take it in `begin`. Want me to do that?',
+    ],
+    [
+      'Options:\n1. Take the lock in `begin`\n2. Drop it\n\nOption 1 is cleaner. Want me to make that change?',
+      'Option 1 (“Take the lock in `begin`”) is cleaner. Want me to make that change?',
+    ],
+    ['The order stays.\n\nWant me to raise the limit to 40 s?', 'The order stays. Want me to raise the limit to 40 s?'],
+    ['## Fix\n\nTake the lock once. Want me to implement it?', 'Take the lock once. Want me to implement it?'],
+  ])('a yes stands with what is proposed: %s', (told, proposal) => {
+    const state = readTurnState(say('yes', 'Done, it is in.'), say('Why does it hang?', told));
+    expect(state.accepts).toBe(`“yes” to “${proposal}”`);
+  });
+
   test('leaves out commands that Claude Code runs itself, typed before the prompt', () => {
     const before = say('Which font for the headings?', 'I recommend Libertinus.');
     const said = (prompt: string) => readTurnState(say(prompt, 'The headings use Libertinus.'), before);

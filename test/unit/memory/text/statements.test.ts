@@ -75,6 +75,20 @@ test('a heading leads in a table, and a short form has all outer items, cut', ()
   );
 });
 
+test('points below a bold number belong to it, and items of a long list end after a clause', () => {
+  const long = 'so that the worker no longer waits for pages that nobody asked for'.repeat(2);
+  const list = [
+    `**1. Lock** in \`src/queue/core/lock.ts\`:\n- Taken once (${long})\n- Kept`,
+    `**2. Docs of the queue and of its readers** - ${long}`,
+    `**3. Tests** in \`src/queue/core/integration/lock_keeps_the_order_of_pages.test.ts\` ${long}`,
+    `**4. Reader** (${long})`,
+  ];
+  const [read] = findStatements(`Changes made:\n\n${list.join('\n\n')}`);
+  expect(read?.short).toBe(
+    'Changes made: 1. Lock in `…/lock.ts`: Taken once; 2. Docs of the queue and of its readers; 3. Tests in `…/lock_keeps_the_order_of_pages.test.ts` so that the…; 4. Reader',
+  );
+});
+
 test('names the heading above', () => {
   expect(findStatements('## Next steps\n\nAdd a metric.')[0]).toMatchObject({ heading: 'Next steps' });
 });
