@@ -111,7 +111,8 @@ function archive(request: ServedRequest, schema: Readonly<Record<string, unknown
       revises: [],
     })),
     skip: [],
-    brief: { active: [], hints: [] },
+    // Claude Code refuses what the schema does not name.
+    ...(JSON.stringify(schema).includes('"brief"') && { brief: { active: [], hints: [] } }),
   };
 }
 
