@@ -76,7 +76,7 @@ test('a heading leads in a table, and a short form has all outer items, cut', ()
 });
 
 test('points below a bold number belong to it, and items of a long list end after a clause', () => {
-  const long = 'so that the worker no longer waits for pages that nobody asked for'.repeat(2);
+  const long = 'so that the worker waits only for the pages that are read next'.repeat(2);
   const list = [
     `**1. Lock** in \`src/queue/core/lock.ts\`:\n- Taken once (${long})\n- Kept`,
     `**2. Docs of the queue and of its readers** - ${long}`,
