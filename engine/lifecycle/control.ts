@@ -21,7 +21,8 @@ type GuardRequest =
   | { readonly op: 'start'; readonly env: NodeJS.ProcessEnv };
 
 const MAX_REPLY_BYTES = 64 * 1024;
-const ANSWER_MS = 2_000;
+/** A busy machine may give the guard no time for seconds. */
+const ANSWER_MS = 5_000;
 
 /** Whether `file` is a socket of this user. @throws CometError `unsafe_file` when something else is at that path */
 export async function socketPresent(file: string): Promise<boolean> {
