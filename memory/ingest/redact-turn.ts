@@ -28,8 +28,8 @@ export async function redactTurn(
     const redaction = { ...result, text: result.text.replaceAll(POWERLESS, '<') };
     redacted ||= redaction.redacted;
     // A hash of the original content would allow guessing a short secret.
-    const fresh = { role: message.role, content: redaction.text, sha256: sha256(redaction.text) };
-    const own = redaction.redacted ? fresh : message;
+    const { text: content } = redaction;
+    const own = redaction.redacted ? { role: message.role, content, sha256: sha256(content) } : message;
     messages.push(own);
     if (!redaction.redacted || turn.origins === undefined) continue;
     const before = findCandidates(message);
