@@ -1,5 +1,5 @@
 import { setTimeout as after, setImmediate as nextTick } from 'node:timers/promises';
-import { createSerialQueue } from '../common/async.ts';
+import { createMutex } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
 import { slices } from '../common/map.ts';
 import { clip } from '../common/text.ts';
@@ -26,12 +26,10 @@ export function createImports(parts: MemoryParts & { readonly archives: Archives
 
   /** One at a time; `flush` waits for them. */
   function queued<I, O>(run: (request: I) => Promise<O>): (request: I) => Promise<O> {
-    const serial = createSerialQueue(() => undefined);
+    const lock = createMutex();
     return async (request) => {
       await started;
-      return new Promise((resolve, reject) => {
-        void taskQueue.run('ingest', () => serial(() => run(request).then(resolve, reject)));
-      });
+      return taskQueue.run('ingest', () => lock(() => run(request)));
     };
   }
 

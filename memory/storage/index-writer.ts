@@ -1,4 +1,4 @@
-import { createSerialQueue } from '../../common/async.ts';
+import { createMutex } from '../../common/async.ts';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { grouped, LruMap, slices } from '../../common/map.ts';
@@ -32,16 +32,13 @@ const NODES_PER_WRITE = 100;
 
 export function createIndexer(deps: IndexerDeps) {
   const { index, catalogue, taskQueue, priority, log } = deps;
-  const serial = createSerialQueue((error) => log.error('index not written; the next start rebuilds it', { error }));
   const { sessionTurns, write } = createRowWriter(deps);
-  const queued = (work: () => Promise<void>): Promise<void> => taskQueue.run('indexer', () => serial(work));
+  const lock = createMutex();
 
   /** Queued like other writes, but rejects on failure. */
-  function enqueueWork(work: () => Promise<void>): Promise<void> {
-    return new Promise((resolve, reject) => {
-      void queued(() => work().then(resolve, reject));
-    });
-  }
+  const enqueueWork = (work: () => Promise<void>): Promise<void> => taskQueue.run('indexer', () => lock(work));
+  const queued = (work: () => Promise<void>): Promise<void> =>
+    enqueueWork(work).catch((error: unknown) => log.error('index not written; the next start rebuilds it', { error }));
 
   function lacking(entries: ReadonlyMap<string, IndexEntry>): MemoryNode[] {
     return catalogue.all().filter((node) => entries.get(node.node_id)?.digest !== contentDigest(node));
