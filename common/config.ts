@@ -11,6 +11,7 @@ const count = (fallback: number) => z.int().nonnegative().default(fallback);
 const share = (fallback: number) => z.number().min(0).default(fallback);
 const positive = (fallback: number) => z.int().positive().default(fallback);
 
+const within = (least: number, most: number, fallback: number) => z.int().min(least).max(most).default(fallback);
 const text = (fallback: string) => z.string().default(fallback);
 const name = (fallback: string) => z.string().min(1).default(fallback);
 const choice = <const T extends string>(values: readonly T[], fallback: NoInfer<T>) =>
@@ -63,7 +64,7 @@ const apiKey = {
 
 /** The one schema: defaults, types, help, `comet-cc config` and `docs/CONFIG.md` come from it. */
 export const Config = z.strictObject({
-  port: z.int().min(0).max(65_535).default(8443).describe('port of the proxy on loopback; 0 picks a free one'),
+  port: within(0, 65_535, 8443).describe('port of the proxy on loopback; 0 picks a free one'),
   upstream: upstreamOrigin.default('https://api.anthropic.com').describe('origin that requests are forwarded to'),
   upstreamCa: text('').describe('PEM file with an extra CA to trust for the upstream'),
   upstreamProxy: upstreamProxy
@@ -81,9 +82,9 @@ export const Config = z.strictObject({
     enabled: choice(['auto', 'on', 'off'], 'auto').describe(
       'whether the dashboard listens; auto: once comet-cc ui was used',
     ),
-    port: z.int().min(0).max(65_535).default(8444).describe('its port on loopback; the next free one when taken'),
+    port: within(0, 65_535, 8444).describe('its port on loopback; the next free one when taken'),
   }),
-  logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('lowest level that is logged'),
+  logLevel: choice(['debug', 'info', 'warn', 'error'], 'info').describe('lowest level that is logged'),
   preset: choice(['', ...COMPACTION_PRESETS], '').describe(
     'when turns are summarized: aggressive: sooner (load 3, 5 turns), gentle: later (load 5, 15 turns)',
   ),
@@ -99,13 +100,9 @@ export const Config = z.strictObject({
     maxChildren: positive(2).describe('concurrent claude -p processes'),
     dailyTokens: count(500_000).describe('tokens that memory may use per day (UTC)'),
     sessionTokens: count(200_000).describe('tokens that memory may use for one session; 0: no limit'),
-    costShare: z
-      .number()
-      .min(0)
-      .default(0.01)
-      .describe(
-        "share by which recent sessions may cost more with memory's calls than without comet-cc; calls wait beyond it",
-      ),
+    costShare: share(0.01).describe(
+      "share by which recent sessions may cost more with memory's calls than without comet-cc; calls wait beyond it",
+    ),
     maxUtilization: z
       .number()
       .min(0)
@@ -177,12 +174,9 @@ export const Config = z.strictObject({
     dir: text('').describe('folder of topic pages, tasks and the inbox, relative to the home; empty: library'),
   }),
   facts: section({
-    tokens: z
-      .int()
-      .min(0)
-      .max(2_000)
-      .default(300)
-      .describe('tokens of facts in the system block, in a prompt, and for a subagent; 0: none of them'),
+    tokens: within(0, 2_000, 300).describe(
+      'tokens of facts in the system block, in a prompt, and for a subagent; 0: none of them',
+    ),
     subscriptions: subscriptions.describe(
       'facts that subagents get at their start, by type: {"<type>": {"prefixes": ["Project."], "classes": []}}',
     ),
@@ -205,7 +199,7 @@ export const Config = z.strictObject({
     ),
     deadlineMs: positive(400).describe('time to rewrite a request; then it is sent with the previous plan'),
     triggerTokens: count(10_000).describe('tokens of history above which a trim is considered'),
-    keepTurns: z.int().min(0).max(20).default(1).describe('newest complete turns that are never trimmed'),
+    keepTurns: within(0, 20, 1).describe('newest complete turns that are never trimmed'),
     keepTokens: count(3_000).describe('newest tokens that are never trimmed'),
     targetTokens: count(0).describe('tokens above which a request is trimmed regardless of cost; 0: never'),
     keepRounds: z.int().min(1).default(8).describe('newest tool rounds of the current turn that are never trimmed'),
@@ -233,12 +227,9 @@ export const Config = z.strictObject({
       .describe('where recalled memories are inserted'),
     retrievalTokens: count(600).describe('tokens that one recall may insert'),
     systemTokens: count(900).describe('tokens of the system block without the library'),
-    libraryTokens: z
-      .int()
-      .min(0)
-      .max(4_000)
-      .default(1_500)
-      .describe('tokens of the library in the system block: profile, active tasks, index of pages; 0: none of it'),
+    libraryTokens: within(0, 4_000, 1_500).describe(
+      'tokens of the library in the system block: profile, active tasks, index of pages; 0: none of it',
+    ),
     costShare: share(0.0125).describe(
       'share of the cost of a session that memory may add before a trim pays for it; the rest of its text waits',
     ),
@@ -264,7 +255,7 @@ export const Config = z.strictObject({
     intervalMinutes: count(5).describe('how often memory is exchanged in the background; 0: only by comet-cc share'),
   }),
   recall: section({
-    scope: z.enum(SCOPES).default('project').describe('whose memories are recalled'),
+    scope: choice(SCOPES, 'project').describe('whose memories are recalled'),
     preset: choice(['own', 'comis'], 'own').describe(
       'comis: the values of Comis for keys below that are not set (docs/decisions/0037-comis-preset.md)',
     ),
@@ -282,9 +273,9 @@ export const Config = z.strictObject({
     fusion: choice(['score', 'rrf', 'comet'], 'score').describe(
       'how lanes are fused: by score, by reciprocal rank (RRF), or as CoMeT does',
     ),
-    rrfK: z.int().positive().default(60).describe('k of reciprocal rank fusion'),
+    rrfK: positive(60).describe('k of reciprocal rank fusion'),
     comet: section({
-      rrfK: z.int().positive().default(5).describe('k of its reciprocal ranks'),
+      rrfK: positive(5).describe('k of its reciprocal ranks'),
       alpha: share(0.5).describe('weight of summaries; triggers get the rest'),
       rawWeight: share(0.2).describe('weight of the full text of turns'),
     }),
@@ -593,7 +584,10 @@ function validate(
   if (result.success) return result.data;
   const problems = result.error.issues.flatMap((issue) => {
     const at = issue.path.map(String);
-    if (issue.code !== 'unrecognized_keys') return `${at.length > 0 ? getName(at) : '(top level)'}: ${expected(issue)}`;
+    if (issue.code !== 'unrecognized_keys') {
+      const expected = issue.message.replace(/^(Invalid (input|option)|Too (small|big)): /, '');
+      return `${at.length > 0 ? getName(at) : '(top level)'}: ${expected}`;
+    }
     return issue.keys.map(
       (key) => `${getName([...at, key])}: no such key; expected one of ${getKeysAt(at).join(', ')}`,
     );
@@ -601,10 +595,6 @@ function validate(
   throw new CometError(code, `${source} does not validate: ${problems.join('; ')}`, {
     cause: result.error,
   });
-}
-
-function expected({ message }: { readonly message: string }): string {
-  return message.replace(/^(Invalid (input|option)|Too (small|big)): /, '');
 }
 
 function getKeysAt(at: readonly string[]): string[] {
