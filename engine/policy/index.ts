@@ -80,7 +80,8 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
     return activePauses(readPolicyFile(paths.pausesFile, parsePauses, closed) ?? NO_PAUSES, now());
   }
 
-  function rulesOfFiles(directory: string): readonly FileRule[] {
+  function rulesOfFiles(directory: string | null): readonly FileRule[] {
+    if (directory === null || !path.isAbsolute(directory)) return [];
     const cachedRules = fileRules.get(directory);
     if (cachedRules !== undefined && Math.abs(now() - cachedRules.atMs) < FRESH_MS) return cachedRules.rules;
     const parse = (text: string): FileRule => projectFile.parse(jsonOf(text));
@@ -92,11 +93,6 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
     return rules;
   }
 
-  /** A pause does not concern earlier turns; a file applies to all of its project. */
-  function filesAllow(projectDir: string | null): boolean {
-    return projectDir === null || !path.isAbsolute(projectDir) || effectivePolicy(rulesOfFiles(projectDir)).captures;
-  }
-
   return {
     of(projectDir: string | null): EffectivePolicy {
       const { everywhere, projects } = pauses();
@@ -105,7 +101,7 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
       return effectivePolicy([
         { mode: 'on', scope },
         ...active.map(({ mode }): PolicyRule => ({ mode, scope: 'all' })),
-        ...(projectDir !== null && path.isAbsolute(projectDir) ? rulesOfFiles(projectDir) : []),
+        ...rulesOfFiles(projectDir),
       ]);
     },
     /** The turn is never captured; its key changes with the form of its history, its prompt does not. */
@@ -118,9 +114,13 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
     isWithheld: (key: string): boolean => withheld.has(key),
     /** Whether a turn of the session with this prompt was withheld; any turn, where it is ''. */
     hasWithheld: (sessionId: string, prompt: string): boolean => withheld.has(getMark(sessionId, prompt)),
-    /** Whether a turn of that place and time may be imported later. */
+    /**
+     * Whether a turn of that place and time may be imported later: a pause does not concern earlier turns, a file applies
+     * to all of its project.
+     */
     allowsImport(projectDir: string | null, fromMs: number, toMs: number): boolean {
-      return filesAllow(projectDir) && !getKeys(projectDir).some((key) => wasPaused(pauses(), key, fromMs, toMs));
+      const isPaused = getKeys(projectDir).some((key) => wasPaused(pauses(), key, fromMs, toMs));
+      return !isPaused && effectivePolicy(rulesOfFiles(projectDir)).captures;
     },
     /** Whether a folder of the project, or one above it, keeps its memory on this machine. */
     keepsHere(project: string): boolean {
