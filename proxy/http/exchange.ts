@@ -182,27 +182,23 @@ async function rewrite(
 ): Promise<{ readonly outcome: RewriteOutcome | null; readonly sent: keyof Omit<ProxyStats, 'total'> }> {
   // Not `AbortSignal.timeout`, which stays alive and fires long after its request ended.
   const limit = new AbortController();
-  const onDisconnect = (): void => limit.abort(disconnected.reason);
+  const signal = AbortSignal.any([limit.signal, disconnected]);
   const onTimeout = (): void => limit.abort(new DOMException('rewriter timed out', 'TimeoutError'));
   let dueMs = performance.now() + deps.rewriteDeadlineMs;
   let timer = setTimeout(onTimeout, deps.rewriteDeadlineMs);
   const extendDeadline = (ms: number): void => {
     clearTimeout(timer);
     dueMs += ms;
-    if (!limit.signal.aborted) timer = setTimeout(onTimeout, dueMs - performance.now());
+    if (!signal.aborted) timer = setTimeout(onTimeout, dueMs - performance.now());
   };
-  if (disconnected.aborted) onDisconnect();
-  disconnected.addEventListener('abort', onDisconnect, { once: true });
   try {
-    const rewriting = deps.rewriter.rewrite({ ...message, extendDeadline }, limit.signal);
-    const outcome = await beforeAbort(rewriting, limit.signal);
+    const outcome = await beforeAbort(deps.rewriter.rewrite({ ...message, extendDeadline }, signal), signal);
     return { outcome, sent: outcome.rewritten ? 'rewritten' : 'passed_through' };
   } catch (error) {
     if (disconnected.aborted) throw error;
     deps.log.warn('memory skipped; the current plan is replayed', { requestId: message.requestId, error });
   } finally {
     clearTimeout(timer);
-    disconnected.removeEventListener('abort', onDisconnect);
   }
   try {
     return { outcome: deps.rewriter.replay(message), sent: 'failed_open' };
