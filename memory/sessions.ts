@@ -14,7 +14,8 @@ export async function openSessions(parts: MemoryParts) {
   const { config, clock, closings, getProject, turnRegistry, catalogue, pipeline, nodeFiles, facts } = parts;
   const closedAt = new Map(await closings.load());
 
-  function getView(id: string, nodeIds: readonly string[] = getNodeIds(id)) {
+  function getView(id: string, own = catalogue.all().filter((node) => node.session_id === id)) {
+    const nodeIds: readonly string[] = own.map(({ node_id }) => node_id);
     const facts = turnRegistry.session(id);
     if (facts === undefined) throw unknownSession(id);
     const closedAtMs = closedAt.get(id) ?? Number.NEGATIVE_INFINITY;
@@ -36,15 +37,11 @@ export async function openSessions(parts: MemoryParts) {
     };
   }
 
-  function getNodeIds(id: string): string[] {
-    return catalogue.all().flatMap((node) => (node.session_id === id ? [node.node_id] : []));
-  }
-
   function getAll(project: string | null) {
     const nodes = grouped(catalogue.all(), (node) => node.session_id);
     return [...turnRegistry.sessions()]
       .filter(([, session]) => project === null || session.project === project)
-      .map(([id]) => getView(id, nodes.get(id)?.map(({ node_id }) => node_id) ?? []))
+      .map(([id]) => getView(id, nodes.get(id) ?? []))
       .sort((a, b) => b.updated_at.localeCompare(a.updated_at));
   }
 
