@@ -475,9 +475,7 @@ function takeEntries(all: readonly string[], count: number): readonly string[] {
   return taken.slice(0, taken.findLastIndex((line) => !line.startsWith('#')) + 1);
 }
 
-type SystemPart = Pick<EpochPlan, 'systemBlock' | 'systemNodeIds' | 'systemFound'>;
-
-function toSystemPart(block: Rendered | null): SystemPart {
+function toSystemPart(block: Rendered | null): Pick<EpochPlan, 'systemBlock' | 'systemNodeIds' | 'systemFound'> {
   return { systemBlock: block?.text ?? null, systemNodeIds: block?.nodeIds ?? [], systemFound: block?.found };
 }
 

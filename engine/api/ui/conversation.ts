@@ -3,7 +3,6 @@ import { contentText } from '../render.ts';
 import type { EngineServices } from '../service.ts';
 import { recalledFor } from '../summary.ts';
 
-type Services = Pick<EngineServices, 'memory' | 'receipts' | 'titles'>;
 export type Message = Awaited<ReturnType<EngineServices['memory']['library']['readSession']>>[number];
 
 const MAX_CHARS = 50_000;
@@ -27,7 +26,7 @@ interface Entry {
 
 /** The session as it was, and what its newest request had in place of the turns that were trimmed. */
 export async function sessionView(
-  { memory, receipts, titles }: Services,
+  { memory, receipts, titles }: Pick<EngineServices, 'memory' | 'receipts' | 'titles'>,
   { sessionId, from, limit }: { readonly sessionId: string; readonly from: number; readonly limit: number },
 ) {
   const { library } = memory;
