@@ -108,7 +108,7 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
     return { turn: stamped, text: readTurn(stamped) };
   }
 
-  async function importTurns(request: ImportTurnsRequest): Promise<ImportTurnsReport> {
+  return async (request) => {
     const [first] = request.turns;
     const tally = { ...NO_TURNS };
     if (first === undefined) return tally;
@@ -162,9 +162,7 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
     for (const one of started) if (await saveSubagent(one, request, parts)) tally.agents += 1;
     if (request.hasBudget && !request.dryRun) await upgradeDrafts(sessionId, request.hasBudget, tally, parts);
     return tally;
-  }
-
-  return importTurns;
+  };
 }
 
 /** With the origins of what their subagents and their commands in the background brought. */

@@ -115,24 +115,6 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
     return getMessages(joinTurns([...shared, ...turns], turnRegistry)).map(({ turnIds: _, ...message }) => message);
   }
 
-  async function show(id: string, depth: 0 | 1 | 2): Promise<NodeView> {
-    const match = resolve(id);
-    const node = { ...match, session_title: turnRegistry.session(match.session_id)?.title ?? '' };
-    const below = catalogue.getChildren(node.node_id).map(({ node_id, summary }) => ({ node_id, summary }));
-    const children = below.length === 0 ? {} : { children: below };
-    if (depth === 1) return { ...node, ...children, ...(await details.show(match)) };
-    if (depth === 0) return { ...node, ...children };
-    const parent = isCall(node) ? catalogue.current(node.parent_node_id ?? '') : undefined;
-    const own = new Set((parent ?? node).turns.flatMap((turnId) => turnRegistry.aliases(turnId)));
-    const sessionIds = getSessions(parent ?? node, turnRegistry);
-    const read = sessionIds.flatMap((sessionId) => [turnReader.turns(sessionId), turnReader.agents(sessionId)]);
-    const turns = (await Promise.all(read)).flat();
-    const messages = getMessages(turns).filter(({ turnIds }) => turnIds.some((turnId) => own.has(turnId)));
-    const origins = turns.filter(({ turnId }) => own.has(turnId)).map((turn) => readTurn(turn).origin);
-    const raw = messages.map(({ turnIds: _, ...message }) => message);
-    return { ...node, ...children, raw, raw_origin: lowestOrigin([node.origin, ...origins]) };
-  }
-
   return {
     ...parts.editing,
     ...parts.items,
@@ -146,7 +128,23 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
      *
      * @throws CometError `not_found` or `ambiguous_id`
      */
-    show,
+    async show(id: string, depth: 0 | 1 | 2): Promise<NodeView> {
+      const match = resolve(id);
+      const node = { ...match, session_title: turnRegistry.session(match.session_id)?.title ?? '' };
+      const below = catalogue.getChildren(node.node_id).map(({ node_id, summary }) => ({ node_id, summary }));
+      const children = below.length === 0 ? {} : { children: below };
+      if (depth === 1) return { ...node, ...children, ...(await details.show(match)) };
+      if (depth === 0) return { ...node, ...children };
+      const parent = isCall(node) ? catalogue.current(node.parent_node_id ?? '') : undefined;
+      const own = new Set((parent ?? node).turns.flatMap((turnId) => turnRegistry.aliases(turnId)));
+      const sessionIds = getSessions(parent ?? node, turnRegistry);
+      const read = sessionIds.flatMap((sessionId) => [turnReader.turns(sessionId), turnReader.agents(sessionId)]);
+      const turns = (await Promise.all(read)).flat();
+      const messages = getMessages(turns).filter(({ turnIds }) => turnIds.some((turnId) => own.has(turnId)));
+      const origins = turns.filter(({ turnId }) => own.has(turnId)).map((turn) => readTurn(turn).origin);
+      const raw = messages.map(({ turnIds: _, ...message }) => message);
+      return { ...node, ...children, raw, raw_origin: lowestOrigin([node.origin, ...origins]) };
+    },
     /** Nodes that links lead to and from, the nearest first. @throws as `show` */
     related: (id: string, depth: number) => findRelated(resolve(id), depth, catalogue),
     /** Where a node comes from. @throws as `show` */

@@ -271,15 +271,6 @@ function createRebuilds({ catalogue, indexer, log, isClosing, ready }: RebuildPa
     return rebuilding;
   }
 
-  /** Rebuilds an index that cannot be read, again and again until that works. */
-  async function repair(why: Error): Promise<void> {
-    if (unreadable !== '') return repairing;
-    unreadable = why.message;
-    log.warn('the index is rebuilt, as it cannot be read', { error: why });
-    repairing = rebuildUntilDone();
-    await repairing;
-  }
-
   async function rebuildUntilDone(): Promise<void> {
     for (let ms = FIRST_PAUSE_MS; unreadable !== '' && !isClosing(); ms = Math.min(LAST_PAUSE_MS, ms * 2)) {
       try {
@@ -293,7 +284,14 @@ function createRebuilds({ catalogue, indexer, log, isClosing, ready }: RebuildPa
 
   return {
     reindex,
-    repair,
+    /** Rebuilds an index that cannot be read, again and again until that works. */
+    async repair(why: Error): Promise<void> {
+      if (unreadable !== '') return repairing;
+      unreadable = why.message;
+      log.warn('the index is rebuilt, as it cannot be read', { error: why });
+      repairing = rebuildUntilDone();
+      await repairing;
+    },
     problems: () => (unreadable === '' ? [] : [{ file: 'index', message: `recall is off: ${unreadable}` }]),
     progress: (): IndexProgress | null => progress,
   };

@@ -91,35 +91,6 @@ export function createFactStore({ state, ...rules }: FactStoreOptions) {
   const isNewer = (fact: Fact, { turnsSince, atMs }: TurnSource): boolean =>
     turnsSince !== undefined && Date.parse(fact.valid_to ?? fact.valid_from) > atMs;
 
-  function applyTurn(all: readonly ExtractedFact[], source: TurnSource): TurnChanges {
-    const candidates = source.turnsSince === undefined ? all : all.filter((each) => isStillTold(each, source));
-    const valid = candidates
-      .filter(({ concept, value }) => conceptNamed(ontology, concept) !== null && value.trim() !== '')
-      .toSorted((one, other) => compareText(other.origin, one.origin));
-    const negated = valid.filter(({ polarity }) => polarity === 'negated').flatMap((each) => negate(each, source));
-    const before = new Set(facts.map(({ id }) => id));
-    const changed = new Set<string>();
-    for (const each of valid.filter(({ polarity }) => polarity === 'asserted')) {
-      const match = findFact(rules, facts, each, source.sessionId);
-      if (match !== undefined && changed.has(match.id)) continue;
-      const fact = assertFact(rules, match, each, source);
-      remove((old) => old === match);
-      facts = placed(facts, fact, source);
-      changed.add(fact.id);
-    }
-    const surplus = conceptNames(ontology).flatMap((name) => findSurplus(rules, facts, name, source.sessionId));
-    const evicted = remove((fact) => surplus.includes(fact));
-    facts = facts.map((fact) => {
-      const stays = source.isLate || isNewer(fact, source) || !isWithin(rules, fact, source.sessionId);
-      return stays ? fact : { ...fact, salience: fact.salience * DECAY[getClass(rules, fact)] };
-    });
-    const pruned = remove((fact) => fact.salience < PRUNE_THRESHOLD && getClass(rules, fact) !== 'permanent');
-    const rest = facts.filter(({ id }) => changed.has(id));
-    const added = rest.filter(({ id }) => !before.has(id));
-    const reasserted = rest.filter(({ id }) => before.has(id));
-    return { added, reasserted, negated, evicted, pruned };
-  }
-
   return {
     ontology,
     /** What holds, by the time of the last assertion. */
@@ -134,7 +105,34 @@ export function createFactStore({ state, ...rules }: FactStoreOptions) {
      * Once for each user turn, with or without facts: applies negations, then assertions, evicts, and lets salience
      * decay. A fact of class `session` or `ephemeral` belongs to its session: turns of other sessions leave it alone.
      */
-    applyTurn,
+    applyTurn(all: readonly ExtractedFact[], source: TurnSource): TurnChanges {
+      const candidates = source.turnsSince === undefined ? all : all.filter((each) => isStillTold(each, source));
+      const valid = candidates
+        .filter(({ concept, value }) => conceptNamed(ontology, concept) !== null && value.trim() !== '')
+        .toSorted((one, other) => compareText(other.origin, one.origin));
+      const negated = valid.filter(({ polarity }) => polarity === 'negated').flatMap((each) => negate(each, source));
+      const before = new Set(facts.map(({ id }) => id));
+      const changed = new Set<string>();
+      for (const each of valid.filter(({ polarity }) => polarity === 'asserted')) {
+        const match = findFact(rules, facts, each, source.sessionId);
+        if (match !== undefined && changed.has(match.id)) continue;
+        const fact = assertFact(rules, match, each, source);
+        remove((old) => old === match);
+        facts = placed(facts, fact, source);
+        changed.add(fact.id);
+      }
+      const surplus = conceptNames(ontology).flatMap((name) => findSurplus(rules, facts, name, source.sessionId));
+      const evicted = remove((fact) => surplus.includes(fact));
+      facts = facts.map((fact) => {
+        const stays = source.isLate || isNewer(fact, source) || !isWithin(rules, fact, source.sessionId);
+        return stays ? fact : { ...fact, salience: fact.salience * DECAY[getClass(rules, fact)] };
+      });
+      const pruned = remove((fact) => fact.salience < PRUNE_THRESHOLD && getClass(rules, fact) !== 'permanent');
+      const rest = facts.filter(({ id }) => changed.has(id));
+      const added = rest.filter(({ id }) => !before.has(id));
+      const reasserted = rest.filter(({ id }) => before.has(id));
+      return { added, reasserted, negated, evicted, pruned };
+    },
     /** Removes and returns what holds for that session only. */
     endSession: (sessionId: string): readonly Fact[] =>
       remove((fact) => !isLasting(ontology, fact.concept) && fact.session_id === sessionId),

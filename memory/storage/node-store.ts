@@ -181,29 +181,27 @@ function createReader(nodeFiles: NodeFiles, snapshot: StoreParts['snapshot']) {
     if (notes.length > MAX_NOTES) notes.shift();
   }
 
-  /**
-   * Sorts nodes that are no longer in the files. A snapshot keeps them all; those added after the copy that was saved over
-   * them was read stay in memory.
-   */
-  async function sortMissing(nodes: readonly MemoryNode[], { isUnseen, isBroken }: Awaited<ReturnType<typeof load>>) {
-    const isKept = ({ node_id, session_id }: MemoryNode) => writtenIds.has(node_id) && isUnseen(node_id, session_id);
-    const sorted = { kept: nodes.filter(isKept), lost: nodes.filter((node) => !isKept(node)) };
-    const taken = sorted.lost.filter((node) => !isRedirect(node) && !isBroken(node.node_id));
-    if (sorted.kept.length + taken.length === 0) return sorted;
-    const id = await snapshot();
-    for (const [sessionId, own] of grouped(sorted.kept, (node) => node.session_id)) {
-      note(sessionId, `an old copy of its file was saved over ${own.length} newer memories; they were put back`);
-    }
-    for (const [sessionId, own] of grouped(taken, (node) => node.session_id)) {
-      const next = `\`comet-cc memory rollback ${id}\` undoes it`;
-      note(sessionId, `${own.length} memories were taken out of its file; ${next}`);
-    }
-    return sorted;
-  }
-
   return {
     load,
-    sortMissing,
+    /**
+     * Sorts nodes that are no longer in the files. A snapshot keeps them all; those added after the copy that was saved
+     * over them was read stay in memory.
+     */
+    async sortMissing(nodes: readonly MemoryNode[], { isUnseen, isBroken }: Awaited<ReturnType<typeof load>>) {
+      const isKept = ({ node_id, session_id }: MemoryNode) => writtenIds.has(node_id) && isUnseen(node_id, session_id);
+      const sorted = { kept: nodes.filter(isKept), lost: nodes.filter((node) => !isKept(node)) };
+      const taken = sorted.lost.filter((node) => !isRedirect(node) && !isBroken(node.node_id));
+      if (sorted.kept.length + taken.length === 0) return sorted;
+      const id = await snapshot();
+      for (const [sessionId, own] of grouped(sorted.kept, (node) => node.session_id)) {
+        note(sessionId, `an old copy of its file was saved over ${own.length} newer memories; they were put back`);
+      }
+      for (const [sessionId, own] of grouped(taken, (node) => node.session_id)) {
+        const next = `\`comet-cc memory rollback ${id}\` undoes it`;
+        note(sessionId, `${own.length} memories were taken out of its file; ${next}`);
+      }
+      return sorted;
+    },
     wrote(nodes: readonly MemoryNode[]): void {
       for (const { node_id } of nodes) writtenIds.add(node_id);
     },
