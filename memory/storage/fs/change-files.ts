@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
-import { createFree, ensureDir, readFileIfPresent, writeFileAtomic } from '../../../common/files.ts';
+import { createFree, readFileIfPresent, writeFileAtomic } from '../../../common/files.ts';
 import { parseJson } from '../../../common/text.ts';
 import { ChangeRecord, Digests, type DreamFiles, DreamLedger } from '../snapshot-files.ts';
-import { removeDurably, removeTempFiles } from './file-cache.ts';
+import { openDir, removeDurably } from './file-cache.ts';
 
 /**
  * Four small files: `pending.json` while a change is under way, `written.json` with digests of what the last one
@@ -12,8 +12,7 @@ import { removeDurably, removeTempFiles } from './file-cache.ts';
  * `first.json` with the time from which nights count. None holds text of a node longer than a change takes.
  */
 export async function openDreamFiles(dir: string): Promise<DreamFiles> {
-  await ensureDir(dir);
-  await removeTempFiles(dir);
+  await openDir(dir);
   const at = (name: string): string => path.join(dir, name);
   const write = (name: string, value: unknown): Promise<void> => writeFileAtomic(at(name), JSON.stringify(value));
 

@@ -1,10 +1,10 @@
 import path from 'node:path';
 import type { Problem } from '../../../common/errors.ts';
-import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../../common/files.ts';
+import { readFileIfPresent, writeFileAtomic } from '../../../common/files.ts';
 import type { HomePaths } from '../../../common/paths.ts';
 import type { FactFiles } from '../fact-files.ts';
 import { projectSlug } from '../paths.ts';
-import { createFileCache, removeDurably, removeTempFiles } from './file-cache.ts';
+import { createFileCache, openDir, removeDurably } from './file-cache.ts';
 import { openOntologies } from './ontology-files.ts';
 
 const NAME = /^[a-z0-9-]{1,100}\.md$/;
@@ -16,8 +16,7 @@ export async function openFactFiles(
   report: (problem: Problem) => void,
 ): Promise<FactFiles> {
   const { factsDir: dir } = paths;
-  await ensureDir(dir);
-  await removeTempFiles(dir);
+  await openDir(dir);
   const getPath = (name: string): string => path.join(dir, name);
   const cache = createFileCache(dir, (file, text): readonly [string, string] => {
     if (text === null) report({ file, message: 'is empty or no UTF-8 text' });

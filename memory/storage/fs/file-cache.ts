@@ -1,6 +1,6 @@
 import { lstat, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { orMissing, syncDir, TEMPORARY_NAME } from '../../../common/files.ts';
+import { ensureDir, orMissing, syncDir, TEMPORARY_NAME } from '../../../common/files.ts';
 
 export const NO_FILE = 'is no file but a link, folder or device; it is not read';
 /** A file written again within the same tick of the disk's clock carries the same time stamp. */
@@ -85,6 +85,12 @@ async function filesAndOthers(dir: string, wanted: (name: string) => boolean) {
       .map((entry) => path.join(entry.parentPath, entry.name))
       .sort();
   return { files: getPaths(true), others: getPaths(false) };
+}
+
+/** Makes sure that a folder of the home is there, 0700, without what a crash left in it. */
+export async function openDir(dir: string): Promise<void> {
+  await ensureDir(dir);
+  await removeTempFiles(dir);
 }
 
 /** A crash between write and rename leaves a temporary file, which may hold removed text. */

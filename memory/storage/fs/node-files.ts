@@ -25,7 +25,7 @@ import {
 import { copied, type MemoryNode, type StoredBrief } from '../../model/node.ts';
 import type { NodeFiles } from '../node-files.ts';
 import { projectSlug, sessionStem } from '../paths.ts';
-import { createFileCache, decoded, filesBelow, isMarkdown, removeDurably, removeTempFiles } from './file-cache.ts';
+import { createFileCache, decoded, filesBelow, isMarkdown, openDir, removeDurably } from './file-cache.ts';
 
 const ASIDE = '.invalid-';
 
@@ -41,10 +41,7 @@ export interface NodeFilesOptions {
  * are kept; sections and files that do not validate are carried along byte for byte.
  */
 export async function openNodeFiles({ nodesDir, briefsDir, memoryBackupDir }: NodeFilesOptions): Promise<NodeFiles> {
-  for (const dir of [nodesDir, briefsDir]) {
-    await ensureDir(dir);
-    await removeTempFiles(dir);
-  }
+  for (const dir of [nodesDir, briefsDir]) await openDir(dir);
   const sessions = createSessionFiles(nodesDir);
   const briefs = createBriefFiles(briefsDir);
   const exclusive = createMutex();

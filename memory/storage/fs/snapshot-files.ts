@@ -3,9 +3,9 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { getOnly } from '../../../common/errors.ts';
-import { createExclusive, ensureDir, writeFileAtomic } from '../../../common/files.ts';
+import { createExclusive, writeFileAtomic } from '../../../common/files.ts';
 import type { SnapshotInfo, Snapshots } from '../snapshot-files.ts';
-import { removeTempFiles } from './file-cache.ts';
+import { openDir } from './file-cache.ts';
 
 const ENDING = '.jsonl.gz';
 const NAME = /^(\d{8}T\d{9}Z)-([a-z]+)-[0-9a-f]{6}$/;
@@ -24,8 +24,7 @@ export interface SnapshotFilesOptions {
 
 /** One compressed file for each snapshot: `20261121T101500000Z-edit-a1b2c3.jsonl.gz`. */
 export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotFilesOptions): Promise<Snapshots> {
-  await ensureDir(dir);
-  await removeTempFiles(dir);
+  await openDir(dir);
   const getFile = (id: string): string => path.join(dir, `${id}${ENDING}`);
 
   /** Newest first. */

@@ -1,12 +1,11 @@
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError, type Problem } from '../../../common/errors.ts';
-import { ensureDir } from '../../../common/files.ts';
 import { LruMap } from '../../../common/map.ts';
 import type { JournalTurn } from '../../model/turn.ts';
 import { sessionStem } from '../paths.ts';
 import type { Journal } from '../turn-log.ts';
-import { removeTempFiles } from './file-cache.ts';
+import { openDir } from './file-cache.ts';
 import { createSessionLog, type SessionLog } from './log-file.ts';
 
 const ENDING = '.log';
@@ -19,8 +18,7 @@ const ENDING = '.log';
  * Every method may throw CometError `journal_failed`, after which the file is as it was before the call.
  */
 export async function openJournal({ dir, report }: { dir: string; report(found: Problem): void }): Promise<Journal> {
-  await ensureDir(dir);
-  await removeTempFiles(dir);
+  await openDir(dir);
   const logs = new LruMap<string, SessionLog>(Number.POSITIVE_INFINITY);
   /** Files that this process wrote to, the newest last. */
   const writes = new Set<string>();
