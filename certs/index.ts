@@ -143,8 +143,6 @@ async function issueCerts(nowMs: number): Promise<Issued> {
   return issue(TARGET_HOST, nowMs);
 }
 
-export type Renewal = Awaited<ReturnType<typeof inspectRenewal>>;
-
 /** State of the next root. Reads only. */
 export async function inspectRenewal(paths: HomePaths, nowMs: number) {
   const nextDir = path.join(paths.certsDir, 'next');

@@ -1,11 +1,4 @@
-import {
-  inspectRenewal,
-  inspectTrust,
-  type LeafProblem,
-  loadLeaf,
-  type Renewal,
-  type TrustStore,
-} from '../../certs/index.ts';
+import { inspectRenewal, inspectTrust, type LeafProblem, loadLeaf, type TrustStore } from '../../certs/index.ts';
 import { getReason } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { bad, type Check, good } from './index.ts';
@@ -30,7 +23,7 @@ export async function checkCerts(paths: HomePaths, nowMs: number): Promise<Check
   return good('certs', `${until}, key is private${renewal}`);
 }
 
-const BUNDLE_TROUBLES: Readonly<Record<Renewal['bundle'], string>> = {
+const BUNDLE_TROUBLES = {
   whole: '',
   missing: 'the bundle that clients trust is missing',
   without_root: 'the bundle that clients trust does not hold the root',

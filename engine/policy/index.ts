@@ -4,14 +4,7 @@ import type { Problem } from '../../common/errors.ts';
 import { readSmallFile } from '../../common/files.ts';
 import { LruMap } from '../../common/map.ts';
 import { ancestors, type HomePaths } from '../../common/paths.ts';
-import {
-  type EffectivePolicy,
-  effectivePolicy,
-  MODES,
-  type PolicyRule,
-  SCOPES,
-  type Scope,
-} from '../../common/policy.ts';
+import { effectivePolicy, MODES, type PolicyRule, SCOPES, type Scope } from '../../common/policy.ts';
 import { jsonOf, sha256 } from '../../common/text.ts';
 import { createIdSetFile, createProjectOf, openJoinedFolders } from '../../memory/index.ts';
 import { activePauses, allPaused, NO_PAUSES, type Pauses, parsePauses, wasPaused } from './pause.ts';
@@ -94,7 +87,7 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
   }
 
   return {
-    of(projectDir: string | null): EffectivePolicy {
+    of(projectDir: string | null) {
       const { everywhere, projects } = pauses();
       const own = getKeys(projectDir).map((key) => projects[key]);
       const active = [everywhere, ...own].flatMap((pause) => (pause ? [pause] : []));

@@ -1,11 +1,6 @@
 import type { ExtractedFact } from './extract-facts.ts';
 import type { Fact, FactState } from './fact.ts';
-import {
-  createFactStore as createStore,
-  type FactStore,
-  type FactStoreOptions,
-  type Similarity,
-} from './fact-store.ts';
+import { createFactStore as createStore, type FactStore, type FactStoreOptions } from './fact-store.ts';
 import type { Concept, Ontology, PersistenceClass } from './ontology.ts';
 import { fuzzySimilarity } from './similarity.ts';
 
@@ -21,7 +16,7 @@ export interface TurnFacts {
 }
 interface Options extends Pick<FactStoreOptions, 'state'> {
   /** A number below 1 joins paraphrases by their words. */
-  readonly similarity?: number | Similarity;
+  readonly similarity?: number | FactStoreOptions['similarity'];
 }
 
 export function createFactStore(options: FactStoreOptions): FactStore;
