@@ -1,7 +1,6 @@
-import { type Clock, createMutex } from '../common/async.ts';
+import { createMutex } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import { getOnly, type Problem } from '../common/errors.ts';
-import type { Log } from '../common/log.ts';
 import { LruMap } from '../common/map.ts';
 import { compareText } from '../common/text.ts';
 import { isCleanOrigin } from '../common/turn.ts';
@@ -14,6 +13,7 @@ import { type FactStore, getKey, type Similarity, type TurnSource } from './fact
 import { type Concept, conceptNamed, type Ontology } from './facts/ontology.ts';
 import { extractByRules } from './facts/rule-extractor.ts';
 import { fuzzySimilarity, isComparable } from './facts/similarity.ts';
+import type { ServiceParts } from './ingest/parts.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
 import type { MemoryNode } from './model/node.ts';
 import type { TurnText } from './model/turn.ts';
@@ -33,15 +33,13 @@ export interface ConceptView extends Omit<Concept, 'examples'> {
   readonly project: string;
 }
 
-interface Parts {
+interface Parts extends Pick<ServiceParts, 'clock' | 'log'> {
   readonly factFiles: FactFiles;
   readonly config: Pick<Config, 'facts'>;
-  readonly clock: Clock;
   /** Absent where values are compared by their words. */
   readonly embedder?: Pick<Embedder, 'embed'>;
   readonly redactor: Pick<Redactor, 'text'>;
   readonly turnRegistry: Pick<TurnRegistry, 'session' | 'sessions'>;
-  readonly log: Log;
   /** Told of facts that a person wrote into the file of a project, before they are dropped from it. */
   readonly onFade?: (project: string, facts: readonly Fact[]) => Promise<void>;
 }

@@ -1,9 +1,6 @@
 import { grouped } from '../common/map.ts';
 import { ORIGINS, type Origin } from '../common/turn.ts';
-import type { Compactor } from './compaction/compactor.ts';
-import type { ModelUpgrades } from './compaction/model-upgrades.ts';
-import type { Pipeline } from './compaction/pipeline.ts';
-import type { ToolRounds } from './compaction/tool-rounds.ts';
+import type { Pipeline, PipelineParts } from './compaction/pipeline.ts';
 import type { Facts } from './facts.ts';
 import { isImportLink, turnContentHashes } from './ingest/imported-turn.ts';
 import type { ServiceParts } from './ingest/parts.ts';
@@ -34,10 +31,7 @@ export interface ForgetRequest {
 
 export type ForgetReport = Awaited<ReturnType<ReturnType<typeof createForgetting>>>;
 
-interface Parts extends RemovalParts, Pick<ServiceParts, 'crashMarks'> {
-  readonly compactor: Compactor;
-  readonly toolRounds: ToolRounds;
-  readonly modelUpgrades: ModelUpgrades;
+interface Parts extends RemovalParts, Pick<PipelineParts, 'crashMarks' | 'compactor' | 'toolRounds' | 'modelUpgrades'> {
   readonly pipeline: Pipeline;
   readonly removal: Removal;
 }

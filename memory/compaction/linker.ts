@@ -2,17 +2,12 @@ import { createSerialQueue } from '../../common/async.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
 import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
 import type { IndexFilter, Lane, SearchIndex } from '../search/search-index.ts';
-import type { Indexer } from '../storage/index-writer.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
-import type { Store } from '../storage/node-store.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { isPairedScript } from '../text/tokenizer.ts';
 import { isPast } from '../text/validity.ts';
 
-export interface LinkerParts extends Pick<ServiceParts, 'index' | 'catalogue' | 'taskQueue' | 'log'> {
-  readonly indexer: Pick<Indexer, 'settled'>;
-  readonly store: Pick<Store, 'exclusive'>;
-}
+export type LinkerParts = Pick<ServiceParts, 'index' | 'catalogue' | 'indexer' | 'store' | 'taskQueue' | 'log'>;
 
 export interface SimilarNode {
   readonly node: MemoryNode;

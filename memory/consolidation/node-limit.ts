@@ -6,15 +6,10 @@ import type { NodeLimit } from '../compaction/compactor.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
 import { isBundled, isFromText, isGroup, isRedirect, isWaitingDraft, type MemoryNode } from '../model/node.ts';
 import { isQuarantined } from '../recall/quarantine.ts';
-import type { NodeRegistry } from '../storage/node-registry.ts';
-import type { Store } from '../storage/node-store.ts';
 import { isClosed } from '../text/validity.ts';
 import { byAge, contradicts, isSettled, isUsers, type MergeRule, mergedNodes } from './merge-nodes.ts';
 
-type Parts = Pick<ServiceParts, 'clock' | 'log' | 'model' | 'taskQueue'> & {
-  readonly catalogue: Pick<NodeRegistry, 'every' | 'getSize'>;
-  readonly store: Pick<Store, 'exclusive'>;
-};
+type Parts = Pick<ServiceParts, 'clock' | 'log' | 'model' | 'catalogue' | 'store' | 'taskQueue'>;
 
 /** Merges the oldest nodes of a session that has too many; every turn keeps a node and every id keeps resolving. */
 export function createNodeLimit({ clock, log, model, catalogue, store, taskQueue }: Parts): NodeLimit {

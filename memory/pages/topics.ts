@@ -3,14 +3,12 @@ import { CometError, type Problem } from '../../common/errors.ts';
 import { grouped } from '../../common/map.ts';
 import { compareText, oneLine } from '../../common/text.ts';
 import { lowestOrigin } from '../../common/turn.ts';
-import type { Redactor } from '../../redact/index.ts';
 import type { Fact } from '../facts/fact.ts';
+import type { ServiceParts } from '../ingest/parts.ts';
 import { getLines, type Page, type PageHead, toSlug } from '../model/page.ts';
 import { isQuarantined } from '../recall/quarantine.ts';
 import { asksPast } from '../recall/query.ts';
 import { UNSEEN, weighTerms } from '../recall/relevance-filter.ts';
-import type { SearchIndex } from '../search/search-index.ts';
-import type { NodeRegistry } from '../storage/node-registry.ts';
 import { PAGE_NAMES } from '../storage/page-files.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { countStatements } from './index-page.ts';
@@ -36,13 +34,9 @@ type Pages = Pick<Shelf, 'texts' | 'pages' | 'others' | 'problems'>;
 
 const LINK = /\[(mem_\d{8}_\d{6}_[0-9a-f]{6})\]\([^()\s]*\)/g;
 
-interface Parts {
+interface Parts extends Pick<ServiceParts, 'getProject' | 'redactor' | 'index' | 'catalogue'> {
   readonly topicPages: Pick<LibraryPages, 'shelf'>;
   readonly facts: { list(project: string | null): Promise<{ readonly facts: readonly Fact[] }> };
-  readonly getProject: (directory: string | null) => string;
-  readonly redactor: Redactor;
-  readonly index: Pick<SearchIndex, 'termWeights'>;
-  readonly catalogue: Pick<NodeRegistry, 'current'>;
   readonly config: Pick<Config, 'recall'>;
 }
 

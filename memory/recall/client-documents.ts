@@ -1,15 +1,11 @@
 import type { Config } from '../../common/config.ts';
-import type { TurnReader } from '../ingest/turn-reader.ts';
+import type { ServiceParts } from '../ingest/parts.ts';
 import { EVERYWHERE, type MemoryNode } from '../model/node.ts';
-import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Recaller } from './recall.ts';
 import type { RecallHit, RecallRequest } from './types.ts';
 
-interface Parts {
+interface Parts extends Pick<ServiceParts, 'catalogue' | 'turnReader' | 'getProject'> {
   readonly config: Pick<Config, 'recall'>;
-  readonly catalogue: Pick<NodeRegistry, 'all'>;
-  readonly turnReader: Pick<TurnReader, 'words'>;
-  readonly getProject: (directory: string | null) => string;
 }
 
 /** Files that Claude Code reads itself and sends with every request. */

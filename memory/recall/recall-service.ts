@@ -4,10 +4,9 @@ import type { Scope } from '../../common/policy.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Pipeline } from '../compaction/pipeline.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
-import type { TurnReader } from '../ingest/turn-reader.ts';
 import { getTaskLists } from '../ingest/turn-registry.ts';
 import type { MemoryNode } from '../model/node.ts';
-import type { IndexFilter, SearchIndex } from '../search/search-index.ts';
+import type { IndexFilter } from '../search/search-index.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { readStateQuery } from '../text/state-query.ts';
 import { memoryLine, quarantinedLine, summaryLine } from './format-memory.ts';
@@ -35,10 +34,12 @@ import type {
   ShownText,
 } from './types.ts';
 
-interface Parts extends Pick<ServiceParts, 'clock' | 'redactor' | 'getProject' | 'turnRegistry' | 'catalogue'> {
+interface Parts
+  extends Pick<
+    ServiceParts,
+    'clock' | 'redactor' | 'getProject' | 'turnRegistry' | 'turnReader' | 'catalogue' | 'index'
+  > {
   readonly config: Pick<Config, 'recall'>;
-  readonly turnReader: Pick<TurnReader, 'getWords'>;
-  readonly index: Pick<SearchIndex, 'search' | 'turnTexts'>;
   readonly pipeline: Pick<Pipeline, 'notice' | 'showed'>;
   readonly recaller: Pick<Recaller, 'recall'>;
   readonly search: Recall['search'];

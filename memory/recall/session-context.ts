@@ -7,8 +7,6 @@ import type { ServiceParts } from '../ingest/parts.ts';
 import { getTaskLists } from '../ingest/turn-registry.ts';
 import { withPassedDates } from '../model/dates.ts';
 import { type Claim, isFromText, type MemoryNode, type StoredBrief } from '../model/node.ts';
-import type { NodeFiles } from '../storage/node-files.ts';
-import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { isClosed, isPast, toldBy } from '../text/validity.ts';
 import { memoryLine } from './format-memory.ts';
@@ -125,7 +123,7 @@ const BRIEFS_TRIED = 6;
 
 /** Reads briefs of the most recent sessions only, since a project may have thousands. */
 export async function recentBriefs(
-  { catalogue, nodeFiles }: { readonly catalogue: Pick<NodeRegistry, 'all'>; readonly nodeFiles: NodeFiles },
+  { catalogue, nodeFiles }: Pick<ServiceParts, 'catalogue' | 'nodeFiles'>,
   { project, sessionId }: { readonly project: string; readonly sessionId: string },
 ): Promise<StoredBrief[]> {
   const ids = new Set<string>();
