@@ -12,7 +12,7 @@ import { findTexts, getBlocks } from './ingest/content-blocks.ts';
 import type { JoinedMessage, JoinedTurn } from './ingest/join-parts.ts';
 import { sortedInput } from './ingest/turn-registry.ts';
 import { readTurn } from './ingest/turn-trust.ts';
-import type { Items } from './items.ts';
+import type { ItemFilter, Items } from './items.ts';
 import { EVERYWHERE, getTeammate, getTitle, isBundled, isFromText, isRedirect, type MemoryNode } from './model/node.ts';
 import type { TurnText } from './model/turn.ts';
 import { createTopics } from './pages/topics.ts';
@@ -27,12 +27,9 @@ import { sessionStem } from './storage/paths.ts';
 import { isCall } from './text/actions.ts';
 import { isClosed, isPast } from './text/validity.ts';
 
-export interface NodeFilter {
-  readonly sessionId?: string;
-  readonly projectDir?: string;
+export interface NodeFilter extends ItemFilter {
   readonly tag?: string;
   readonly importance?: 'HIGH' | 'MED' | 'LOW';
-  readonly sinceMs?: number;
   /** Includes tool-call nodes. */
   readonly all?: boolean;
   /** Only quarantined nodes; false: none of them. */

@@ -18,8 +18,7 @@ import { split } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
 import { attributedOrigin, flat } from './attribution.ts';
 import { withSpareClaims } from './brief.ts';
-import { buildBrief, buildNodes } from './build-nodes.ts';
-import type { CompactionReason } from './compaction.ts';
+import { buildBrief, buildNodes, type NodeSource } from './build-nodes.ts';
 import type { Linker } from './linker.ts';
 import type { Revisions } from './supersede.ts';
 import { readTurnState } from './turn-state.ts';
@@ -30,10 +29,7 @@ export interface NodeLimit {
   enforce(sessionId: string): void;
 }
 
-export interface Batch {
-  readonly sessionId: string;
-  readonly project: string;
-  readonly reason: CompactionReason;
+export interface Batch extends Pick<NodeSource, 'sessionId' | 'project' | 'reason'> {
   /** Whole turns, oldest first. */
   readonly turns: readonly TurnText[];
   /** The turn of the session before the first of these. */
@@ -46,7 +42,10 @@ type ProposedDecision = NonNullable<ProposedNode['decisions']>[number];
 type ProposedOpen = NonNullable<ProposedNode['open']>[number];
 type Briefing = Pick<SummaryResult, 'brief'>;
 
-type Parts = Pick<ServiceParts, 'nodeFiles' | 'local' | 'clock' | 'randomHex' | 'catalogue' | 'store' | 'log'> & {
+export type CompactorParts = Pick<
+  ServiceParts,
+  'nodeFiles' | 'local' | 'clock' | 'randomHex' | 'catalogue' | 'store' | 'log'
+> & {
   readonly revisions: Revisions;
   readonly linker: Linker;
   readonly nodeLimit: NodeLimit;
@@ -60,7 +59,7 @@ const NEVER_ABORTS = new AbortController().signal;
 /** Turns batches into nodes and briefs. */
 export type Compactor = ReturnType<typeof createCompactor>;
 
-export function createCompactor(parts: Parts) {
+export function createCompactor(parts: CompactorParts) {
   const { nodeFiles, local, clock, catalogue, store, revisions, linker, nodeLimit, facts } = parts;
 
   function getInput({ sessionId, project, turns, before }: Batch, briefClaims: readonly Claim[]): SummaryInput {
@@ -259,7 +258,7 @@ function findDecided({ turns, before }: Batch): string[] {
 }
 
 /** Facts say what holds now, which imported turns do not. */
-function chooseOntology({ project, past }: Batch, facts: Parts['facts']): Pick<SummaryInput, 'ontology'> {
+function chooseOntology({ project, past }: Batch, facts: CompactorParts['facts']): Pick<SummaryInput, 'ontology'> {
   const ontology = past === undefined ? facts.getOntology(project) : null;
   return ontology ? { ontology } : {};
 }
@@ -267,7 +266,7 @@ function chooseOntology({ project, past }: Batch, facts: Parts['facts']): Pick<S
 async function takeTasks(
   nodes: readonly MemoryNode[],
   { turns, past }: Batch,
-  { tasks, log }: Pick<Parts, 'tasks' | 'log'>,
+  { tasks, log }: Pick<CompactorParts, 'tasks' | 'log'>,
 ): Promise<void> {
   if (tasks === undefined || past !== undefined) return;
   for (const statement of findTaskStatements(nodes, turns))
@@ -279,7 +278,7 @@ const TASKS = 30;
 /** Statements that these turns may end, and open tasks of the project; history says nothing of tasks. */
 async function findKnown(
   { project, turns, past }: Batch,
-  { revisions, tasks, catalogue }: Pick<Parts, 'revisions' | 'tasks' | 'catalogue'>,
+  { revisions, tasks, catalogue }: Pick<CompactorParts, 'revisions' | 'tasks' | 'catalogue'>,
 ): Promise<Pick<SummaryInput, 'known' | 'tasks' | 'knownTags'>> {
   const active = past === undefined ? ((await tasks?.active().catch(() => [])) ?? []) : [];
   const open = active
@@ -303,7 +302,7 @@ const spokenTurn = memoize((turn: TurnText): TurnText => {
 });
 
 /** Of a brief of this project: a session may move to another one. */
-async function readClaims({ sessionId, project }: Batch, { nodeFiles }: Parts): Promise<readonly Claim[]> {
+async function readClaims({ sessionId, project }: Batch, { nodeFiles }: CompactorParts): Promise<readonly Claim[]> {
   const brief = await nodeFiles.readBrief(sessionId);
   return brief?.project === project ? [...brief.active, ...brief.hints] : [];
 }

@@ -6,10 +6,8 @@ import { isDraft, type MemoryNode } from '../model/node.ts';
 import type { LanguageModel, SummaryResult } from '../models/model.ts';
 import { type Backoff, createBackoff } from '../models/quota.ts';
 import { isCall } from '../text/actions.ts';
-import type { CompactionReason } from './compaction.ts';
-import type { Batch, Compactor, NodeLimit } from './compactor.ts';
-import type { Linker } from './linker.ts';
-import { isSameWork, type Revisions, withRevisionsOf } from './supersede.ts';
+import type { Batch, Compactor, CompactorParts } from './compactor.ts';
+import { isSameWork, withRevisionsOf } from './supersede.ts';
 
 const MOST_DEFERRED = 1_000;
 /** Check often: clocks jump, machines sleep, and a quota may reset early. */
@@ -18,13 +16,10 @@ const ATTEMPTS = 3;
 /** Of jobs that one call answers: rules and schema are most of a short one. As many as a batch has at most. */
 const MOST_TURNS = 10;
 
-interface Job {
+interface Job extends Pick<Batch, 'sessionId' | 'project' | 'reason'> {
   ids: readonly string[];
   /** How many they stand for. */
   turns: number;
-  readonly sessionId: string;
-  readonly project: string;
-  readonly reason: CompactionReason;
   readonly isPast: boolean;
   /** Failures between which the model answered other jobs. */
   attempts: number;
@@ -35,19 +30,14 @@ interface Job {
   briefed: boolean;
 }
 
-type Parts = Pick<
-  ServiceParts,
-  'model' | 'quota' | 'clock' | 'catalogue' | 'store' | 'turnReader' | 'taskQueue' | 'log'
-> & {
-  readonly compactor: Compactor;
-  readonly revisions: Revisions;
-  readonly linker: Linker;
-  readonly nodeLimit: NodeLimit;
-  /** Reading what a session said takes time that a running recall needs. */
-  readonly priority: { rest(): Promise<void> };
-  /** Keeps what a model found in turns that rules have read. Never rejects. */
-  readonly facts: { readSummary(batch: Batch, candidates: readonly unknown[]): Promise<void> };
-};
+type Parts = Pick<CompactorParts, 'revisions' | 'linker' | 'nodeLimit'> &
+  Pick<ServiceParts, 'model' | 'quota' | 'clock' | 'catalogue' | 'store' | 'turnReader' | 'taskQueue' | 'log'> & {
+    readonly compactor: Compactor;
+    /** Reading what a session said takes time that a running recall needs. */
+    readonly priority: { rest(): Promise<void> };
+    /** Keeps what a model found in turns that rules have read. Never rejects. */
+    readonly facts: { readSummary(batch: Batch, candidates: readonly unknown[]): Promise<void> };
+  };
 
 interface State extends Parts {
   readonly serial: SerialQueue;

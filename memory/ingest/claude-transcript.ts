@@ -9,11 +9,7 @@ import { addMessage, createSubagents, type Entry, getMessages, isSpoken } from '
 /** Counts of ignored lines: invalid JSON, another kind, a subagent's, a summary. */
 export type Skipped = Readonly<Record<'broken' | 'other' | 'side' | 'summary', number>>;
 
-interface OpenTurn {
-  readonly sessionId: string;
-  readonly projectDir: string | null;
-  readonly after: number;
-  readonly startMs: number;
+interface OpenTurn extends Pick<ImportedTurn, 'sessionId' | 'projectDir' | 'after' | 'startMs'> {
   readonly lines: [first: string, last: string];
   readonly entries: Entry[];
   model: string;

@@ -74,11 +74,8 @@ export function getCandidates(node: MemoryNode): Candidate[] {
   return [...statements.values()].flatMap((each) => getCandidate(node, each) ?? []);
 }
 
-interface NodeStatement {
-  readonly text: string;
-  readonly origin: Origin;
+interface NodeStatement extends Pick<Candidate, 'text' | 'origin' | 'endedAt'> {
   readonly isDecision: boolean;
-  readonly endedAt: string | null;
   /** Chosen by the model that wrote the node. */
   readonly bucket?: string | undefined;
 }

@@ -201,10 +201,7 @@ function readDate(date: NamedDate | null, query: string, hits: readonly Hit[]) {
 
 function rankCandidates(
   { getNode, getProject, config, reranking, now }: RecallerDeps,
-  found: {
-    readonly search: Search;
-    readonly past: boolean;
-    readonly date: NamedDate | null;
+  found: Pick<SearchContext, 'search' | 'past' | 'date'> & {
     readonly turns: RankedTurn[];
     readonly hits: readonly Hit[];
     /** How often each node was recalled. */
