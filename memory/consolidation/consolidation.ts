@@ -208,11 +208,9 @@ async function orient({ tasks }: Parts, { nodes, shelf }: Before, { nowMs, last 
   return { sinceMs, episodes: episodes.length, topics: shelf.pages.size, lines };
 }
 
-interface BriefParts extends Before {
-  readonly sinceMs: number;
+interface BriefParts extends Before, Pick<BriefInput, 'sinceMs' | 'untold'> {
   readonly lines: BriefInput['tasks'];
   readonly merged: MergedPages;
-  readonly untold: Untold;
 }
 
 /** Whether the day's page is writable; if not, the next brief covers the same days. */

@@ -71,10 +71,7 @@ export function extractionSchema(ontology: Ontology) {
   return z.array(z.object({ concept: z.enum(conceptNames(ontology)), ...fields }));
 }
 
-interface ExtractionInput {
-  readonly ontology: Ontology;
-  readonly turn: FactTurn;
-}
+type ExtractionInput = Pick<FactRequest, 'ontology' | 'turn'>;
 
 /**
  * Keeps the candidates that name a declared concept and quote the turn; drops and counts all others. An error of the model

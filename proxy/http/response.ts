@@ -1,13 +1,11 @@
 import { createBrotliDecompress, createUnzip } from 'node:zlib';
 import { Decompress } from 'fzstd';
 import { parseJson, toRecord } from '../../common/text.ts';
-import type { AssistantMessage, Usage } from '../ports.ts';
+import type { AssistantMessage, ObservedResponse, Usage } from '../ports.ts';
 
-interface Captured {
-  readonly message: AssistantMessage | null;
+interface Captured extends Pick<ObservedResponse, 'message' | 'errorText'> {
   /** A readable event stream without `message_stop`. */
   readonly cut: boolean;
-  readonly errorText: string;
 }
 
 export type Tee = ReturnType<typeof createTee>;

@@ -6,8 +6,7 @@ import { CometError } from '../../../common/errors.ts';
 import { readFileIfPresent, readOrCreateSecret, writeFileAtomic } from '../../../common/files.ts';
 import type { HomePaths } from '../../../common/paths.ts';
 import type { UiServer, UiServerOptions } from './server.ts';
-import type { UiSessions } from './session.ts';
-import { createWatch, type Watch } from './watch.ts';
+import { createWatch } from './watch.ts';
 
 interface UiOptions extends Pick<UiServerOptions, 'services' | 'log' | 'page'> {
   readonly config: Config['ui'];
@@ -74,10 +73,8 @@ export function createUi({ config, paths, services, log, now, folders, page }: U
   };
 }
 
-interface OpenUi {
-  readonly sessions: UiSessions;
+interface OpenUi extends Pick<UiServerOptions, 'sessions' | 'watch'> {
   readonly server: UiServer;
-  readonly watch: Watch;
 }
 
 /** The port of the last engine comes first, so that an open page finds the next one. */
