@@ -10,8 +10,7 @@ import type { Issued } from './ca.ts';
 import * as store from './store.ts';
 import { bundleFile, readFingerprints, resolveUserFile, writeBundle } from './store.ts';
 
-export type { LeafProblem } from './store.ts';
-export { bundleFile, userCaFile } from './store.ts';
+export { bundleFile, type LeafProblem, userCaFile } from './store.ts';
 export {
   distrustRoots,
   inspectMachine,

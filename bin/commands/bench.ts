@@ -4,14 +4,12 @@ import { addCommand, type Context } from '../context.ts';
 const CALLS = '5';
 
 export function registerBench(program: Command, context: Context): void {
-  addCommand(
-    program,
-    'bench',
-    'measure recall on your own conversations, beside a plain keyword search (BM25)',
-    'comet-cc bench\ncomet-cc bench --project . --limit 50 --json',
+  const description = 'measure recall on your own conversations, beside a plain keyword search (BM25)';
+  const examples = 'comet-cc bench\ncomet-cc bench --project . --limit 50 --json';
+  const notes =
     'Makes questions from what is in memory, tells the turns to an empty memory in a temporary folder and asks it.\n' +
-      'Nothing is written to your memory, and nothing leaves the machine without --llm claude.',
-  )
+    'Nothing is written to your memory, and nothing leaves the machine without --llm claude.';
+  addCommand(program, 'bench', description, examples, notes)
     .option('--project <dir>', 'only the project of this directory')
     .option('--since <d>', 'only turns since 30m, 12h, 7d, 2w or a date')
     .option('--limit <n>', 'number of questions', '30')

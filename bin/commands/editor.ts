@@ -3,8 +3,6 @@ import { CometError } from '../../common/errors.ts';
 import { EDITORS, type EditorName, editorSettingsFile } from '../../install/index.ts';
 import { addCommand, type CommandFlags, type Context } from '../context.ts';
 
-type Flags = CommandFlags;
-
 const editorArgument = (): Argument => new Argument('<editor>').choices(EDITORS);
 
 export function registerEditor(program: Command, context: Context): void {
@@ -15,10 +13,10 @@ export function registerEditor(program: Command, context: Context): void {
   addCommand(editor, 'install', installing, 'comet-cc editor install cursor', notes)
     .addArgument(editorArgument())
     .option('--yes', 'do not ask for confirmation')
-    .jsonAction('document', (name: EditorName, flags: Flags) => install(name, flags, context));
+    .jsonAction('document', (name: EditorName, flags: CommandFlags) => install(name, flags, context));
   addCommand(editor, 'uninstall', "restore the editor's settings", 'comet-cc editor uninstall cursor')
     .addArgument(editorArgument())
-    .jsonAction('document', async (name: EditorName, flags: Flags) => {
+    .jsonAction('document', async (name: EditorName, flags: CommandFlags) => {
       const { revertEntries } = await import('../../install/claude-code/index.ts');
       const { paths, term } = context;
       const file = await revertEntries(paths, name);
@@ -26,7 +24,7 @@ export function registerEditor(program: Command, context: Context): void {
       term.print(flags, { editor: name, file }, () => [message]);
     });
   const status = 'which editors were set up, and whether they still point to comet-cc';
-  addCommand(editor, 'status', status, 'comet-cc editor status').jsonAction('array', async (flags: Flags) => {
+  addCommand(editor, 'status', status, 'comet-cc editor status').jsonAction('array', async (flags: CommandFlags) => {
     const { inspectEditors } = await import('../../install/editors/index.ts');
     const states = await inspectEditors(context.paths, null);
     if (flags.json) return context.term.json(states);
@@ -38,7 +36,7 @@ export function registerEditor(program: Command, context: Context): void {
   });
 }
 
-async function install(editor: EditorName, flags: Flags, context: Context): Promise<void> {
+async function install(editor: EditorName, flags: CommandFlags, context: Context): Promise<void> {
   const { clientEnvironment, prepareAccess, guardStatus } = await import('../../engine/lifecycle/index.ts');
   const { env, paths, term } = context;
   const port = (await guardStatus(paths.guardSocket))?.port ?? (await context.config()).port;

@@ -57,8 +57,7 @@ async function list(
   for (const { file, message } of problems) term.say(`${file}: ${oneLine(message)}`);
   if (flags.json) return term.json(facts);
   if (facts.length === 0) return term.say(`no such fact is known${flags.all ? '' : ' here; --all: every project'}`);
-  const ids = facts.map(({ id }) => id);
-  await saveRows(context, 'fact', ids);
+  await saveRows(context, 'fact', facts);
   await term.page(lines === undefined ? factLines(facts, term.width, flags.all ?? false) : lines(facts));
   await printOrigin(context, client, facts);
 }

@@ -96,23 +96,21 @@ async function findTrust(store: TrustStore, context: Context, certs: Certs, flag
 
 export function registerUninstallCa(program: Command, context: Context): void {
   const description = 'undo install-ca: settings, system store, certificates';
-  addCommand(program, 'uninstall-ca', description, 'comet-cc uninstall-ca').jsonAction(
-    'document',
-    async (flags: CommandFlags) => {
-      const { distrustRoots, removeCerts, inspectMachine, trustStores } = await import('../../certs/index.ts');
-      const { revertEntries } = await import('../../install/claude-code/index.ts');
-      const { env, paths, term } = context;
-      const settings = await revertEntries(paths, 'env');
-      const { stores, unreachable } = await distrustRoots(paths, trustStores(inspectMachine(env, paths.runDir)));
-      const removed = await removeCerts(paths);
-      for (const id of unreachable) {
-        term.say(`comet-cc: the ${id} store was told to trust our root and cannot be looked into now; remove it there`);
-      }
-      if (flags.json) return term.json({ settings, system: stores[0] ?? null, stores, unreachable, removed });
-      if (settings !== null) term.out(`settings      restored ${settings}`);
-      for (const name of stores) term.out(`system        ${name} trusts it no longer`);
-      for (const file of removed) term.out(`removed       ${file}`);
-      if (settings === null && stores.length === 0 && removed.length === 0) term.out('nothing was installed');
-    },
-  );
+  const command = addCommand(program, 'uninstall-ca', description, 'comet-cc uninstall-ca');
+  command.jsonAction('document', async (flags: CommandFlags) => {
+    const { distrustRoots, removeCerts, inspectMachine, trustStores } = await import('../../certs/index.ts');
+    const { revertEntries } = await import('../../install/claude-code/index.ts');
+    const { env, paths, term } = context;
+    const settings = await revertEntries(paths, 'env');
+    const { stores, unreachable } = await distrustRoots(paths, trustStores(inspectMachine(env, paths.runDir)));
+    const removed = await removeCerts(paths);
+    for (const id of unreachable) {
+      term.say(`comet-cc: the ${id} store was told to trust our root and cannot be looked into now; remove it there`);
+    }
+    if (flags.json) return term.json({ settings, system: stores[0] ?? null, stores, unreachable, removed });
+    if (settings !== null) term.out(`settings      restored ${settings}`);
+    for (const name of stores) term.out(`system        ${name} trusts it no longer`);
+    for (const file of removed) term.out(`removed       ${file}`);
+    if (settings === null && stores.length === 0 && removed.length === 0) term.out('nothing was installed');
+  });
 }

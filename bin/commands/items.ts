@@ -51,8 +51,7 @@ function registerItems(command: ReturnType<typeof addCommand>, context: Context,
       const items = (await client.call('items/list', { projectDir })).filter(({ kind }) => kind === words.kind);
       if (flags.json) return term.json(items);
       if (items.length === 0) return term.say(flags.all ? words.none : `${words.none} here; --all: every project`);
-      const ids = items.map(({ id }) => id);
-      await saveRows(context, words.kind, ids);
+      await saveRows(context, words.kind, items);
       const look = { width: term.width, nowMs: Date.now(), paint: term.paint };
       await term.page(itemLines(items, words.list, { ...look, projects: flags.all ?? false }));
       await printOrigin(context, client, items);

@@ -35,18 +35,16 @@ export function registerLibrary(program: Command, context: Context): void {
           }),
     );
   });
-  addCommand(library, 'open', "open the folder with the desktop's own program", 'comet-cc library open').jsonAction(
-    'document',
-    async (flags: Flags) => {
-      const { libraryPaths } = await import('../../memory/index.ts');
-      const dir = libraryPaths((await context.config()).library.dir, paths).root;
-      if (!existsSync(dir))
-        throw new CometError('not_found', `${dir} is not there yet; comet-cc library build writes it`);
-      const opened = await openOnDesktop(dir, env);
-      term.print(flags, { dir, opened }, () => [printable(dir)]);
-      if (!(opened || flags.json)) term.say('nothing here opens folders; this is where it is');
-    },
-  );
+  const open = addCommand(library, 'open', "open the folder with the desktop's own program", 'comet-cc library open');
+  open.jsonAction('document', async (flags: Flags) => {
+    const { libraryPaths } = await import('../../memory/index.ts');
+    const dir = libraryPaths((await context.config()).library.dir, paths).root;
+    if (!existsSync(dir))
+      throw new CometError('not_found', `${dir} is not there yet; comet-cc library build writes it`);
+    const opened = await openOnDesktop(dir, env);
+    term.print(flags, { dir, opened }, () => [printable(dir)]);
+    if (!(opened || flags.json)) term.say('nothing here opens folders; this is where it is');
+  });
   const linking = 'write profile, tasks and index into ~/.claude/CLAUDE.md, for use without proxy and hooks';
   addCommand(library, 'link', linking, 'comet-cc library link').jsonAction('document', async (flags: Flags) => {
     const { text: block } = await readingEngine(context).call('library/block', {});
@@ -58,10 +56,8 @@ export function registerLibrary(program: Command, context: Context): void {
     ]);
   });
   const unlinking = { file: userMemoryFile(env), what: 'library', none: 'nothing was linked' };
-  addCommand(library, 'unlink', 'remove what library link wrote', 'comet-cc library unlink').jsonAction(
-    'document',
-    (flags: Flags) => removeEntries(context, flags, 'library', unlinking),
-  );
+  const unlink = addCommand(library, 'unlink', 'remove what library link wrote', 'comet-cc library unlink');
+  unlink.jsonAction('document', (flags: Flags) => removeEntries(context, flags, 'library', unlinking));
 }
 
 function registerBuild(library: Command, context: Context): void {

@@ -44,19 +44,17 @@ export function registerOntology(program: Command, context: Context): void {
       );
     });
   registerCheck(ontology, context);
-  addCommand(ontology, 'init', 'write the default into a file of your own', 'comet-cc ontology init').jsonAction(
-    'document',
-    async (flags: Flags) => {
-      const { DEFAULT_ONTOLOGY } = await import('../../memory/index.ts');
-      const file = context.paths.ontologyFile;
-      await ensureDir(path.dirname(file));
-      const text = { $schema: `./${ONTOLOGY_SCHEMA}`, ...DEFAULT_ONTOLOGY };
-      if (!(await createExclusive(file, `${JSON.stringify(text, null, 2)}\n`)))
-        throw new CometError('unsafe_file', `${file} is there already; edit it, or remove it to begin again`);
-      await writeSchema(context.paths);
-      context.term.print(flags, { file }, () => [`${file} holds the default now; what you change there holds at once`]);
-    },
-  );
+  const init = addCommand(ontology, 'init', 'write the default into a file of your own', 'comet-cc ontology init');
+  init.jsonAction('document', async (flags: Flags) => {
+    const { DEFAULT_ONTOLOGY } = await import('../../memory/index.ts');
+    const file = context.paths.ontologyFile;
+    await ensureDir(path.dirname(file));
+    const text = { $schema: `./${ONTOLOGY_SCHEMA}`, ...DEFAULT_ONTOLOGY };
+    if (!(await createExclusive(file, `${JSON.stringify(text, null, 2)}\n`)))
+      throw new CometError('unsafe_file', `${file} is there already; edit it, or remove it to begin again`);
+    await writeSchema(context.paths);
+    context.term.print(flags, { file }, () => [`${file} holds the default now; what you change there holds at once`]);
+  });
   registerAllow(ontology, context);
   registerPropose(ontology, context);
 }

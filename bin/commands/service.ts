@@ -20,25 +20,22 @@ export function registerService(program: Command, context: Context): void {
     term.say('comet-cc is already running; the service starts it from the next login on');
   });
 
-  addCommand(service, 'uninstall', 'stop the service and remove its file', 'comet-cc service uninstall').action(
-    async () => {
-      const { uninstallService } = await import('../../install/service/index.ts');
-      if (!(await uninstallService(context.paths, await planned(context), term.out))) term.out('nothing was installed');
-    },
-  );
+  const removing = 'stop the service and remove its file';
+  addCommand(service, 'uninstall', removing, 'comet-cc service uninstall').action(async () => {
+    const { uninstallService } = await import('../../install/service/index.ts');
+    if (!(await uninstallService(context.paths, await planned(context), term.out))) term.out('nothing was installed');
+  });
 
-  addCommand(service, 'status', 'show whether it is installed and running', 'comet-cc service status').jsonAction(
-    'document',
-    async (flags: CommandFlags) => {
-      const { inspectService } = await import('../../install/service/index.ts');
-      const state = await inspectService(await planned(context));
-      term.print(flags, state, () => [
-        `manager    ${state.manager}${state.missing === '' ? '' : ` (${state.missing})`}`,
-        `file       ${state.installed ? state.file : 'not installed: comet-cc service install'}`,
-        ...(state.installed ? [`service    ${state.running ? 'runs' : 'does not run'}`] : []),
-      ]);
-    },
-  );
+  const status = addCommand(service, 'status', 'show whether it is installed and running', 'comet-cc service status');
+  status.jsonAction('document', async (flags: CommandFlags) => {
+    const { inspectService } = await import('../../install/service/index.ts');
+    const state = await inspectService(await planned(context));
+    term.print(flags, state, () => [
+      `manager    ${state.manager}${state.missing === '' ? '' : ` (${state.missing})`}`,
+      `file       ${state.installed ? state.file : 'not installed: comet-cc service install'}`,
+      ...(state.installed ? [`service    ${state.running ? 'runs' : 'does not run'}`] : []),
+    ]);
+  });
 }
 
 /** @throws CometError `service_failed` where there is no manager that we know */

@@ -16,17 +16,15 @@ const CLOSE_MS = 60_000;
 export function registerSession(program: Command, context: Context): void {
   const { term } = context;
   const session = addCommand(program, 'session', 'list sessions and show their summaries', 'comet-cc session ls');
-  addCommand(session, 'ls', 'list sessions, newest first', 'comet-cc session ls --json').jsonAction(
-    'array',
-    async (flags: CommandFlags) => {
-      const sessions = await readingEngine(context).call('sessions/list', {});
-      if (sessions.length === 0 && !flags.json) return term.say('no sessions yet');
-      term.print(flags, sessions, () => {
-        const [heading = '', ...rows] = sessionLines(sessions, term.width, Date.now());
-        return [term.paint('dim', heading), ...rows];
-      });
-    },
-  );
+  const list = addCommand(session, 'ls', 'list sessions, newest first', 'comet-cc session ls --json');
+  list.jsonAction('array', async (flags: CommandFlags) => {
+    const sessions = await readingEngine(context).call('sessions/list', {});
+    if (sessions.length === 0 && !flags.json) return term.say('no sessions yet');
+    term.print(flags, sessions, () => {
+      const [heading = '', ...rows] = sessionLines(sessions, term.width, Date.now());
+      return [term.paint('dim', heading), ...rows];
+    });
+  });
   const description = 'what one session did and decided that another did not';
   addCommand(session, 'diff', description, 'comet-cc session diff 5f3a 91c0')
     .argument('<a>', SESSION)

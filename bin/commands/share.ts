@@ -38,21 +38,15 @@ function registerBegin(share: Command, context: Context): void {
       .option('--name <name>', 'what the others call this machine, or you')
       .option('--yes', 'do not ask')
       .option('--json', 'print one JSON document');
-  options(
-    addCommand(
-      share,
-      'init <url>',
-      'share from this machine, the first one',
-      'comet-cc share init s3://bucket/folder --scope me\ncomet-cc share init s3://bucket/team --scope team --project github.com/acme/shop',
-    ).addOption(
-      new Option('--scope <scope>', 'me: machines of yours; team: other people too')
-        .choices(['me', 'team'])
-        .makeOptionMandatory(),
-    ),
-  ).action((url: string, flags: Flags) => begin(context, url, flags, true));
-  options(
-    addCommand(share, 'join <url>', 'share what another machine began', 'comet-cc share join s3://bucket/folder'),
-  ).action((url: string, flags: Flags) => begin(context, url, flags, false));
+  const examples =
+    'comet-cc share init s3://bucket/folder --scope me\ncomet-cc share init s3://bucket/team --scope team --project github.com/acme/shop';
+  const init = addCommand(share, 'init <url>', 'share from this machine, the first one', examples);
+  const scope = new Option('--scope <scope>', 'me: machines of yours; team: other people too').choices(['me', 'team']);
+  init.addOption(scope.makeOptionMandatory());
+  options(init).action((url: string, flags: Flags) => begin(context, url, flags, true));
+  const example = 'comet-cc share join s3://bucket/folder';
+  const join = addCommand(share, 'join <url>', 'share what another machine began', example);
+  options(join).action((url: string, flags: Flags) => begin(context, url, flags, false));
 }
 
 async function begin(context: Context, url: string, flags: Flags, first: boolean): Promise<void> {

@@ -11,12 +11,9 @@ export function registerStatusline(program: Command, context: Context): void {
   const statusline = addCommand(program, 'statusline', description, `comet-cc statusline install\n${piped}`);
   statusline.action(() => printStatusline(context));
 
-  addCommand(
-    statusline,
-    'install',
-    'show it in Claude Code: adds statusLine to your settings; one of your own is left alone',
-    'comet-cc statusline install',
-  ).jsonAction('document', async (flags: CommandFlags) => {
+  const installing = 'show it in Claude Code: adds statusLine to your settings; one of your own is left alone';
+  const install = addCommand(statusline, 'install', installing, 'comet-cc statusline install');
+  install.jsonAction('document', async (flags: CommandFlags) => {
     const { installEntries } = await import('../../install/claude-code/index.ts');
     const { ownCommandLine } = await import('./hooks.ts');
     const command = await ownCommandLine('statusline');
@@ -27,9 +24,7 @@ export function registerStatusline(program: Command, context: Context): void {
     ]);
   });
 
-  addCommand(statusline, 'uninstall', 'remove it from your settings', 'comet-cc statusline uninstall').jsonAction(
-    'document',
-    (flags: CommandFlags) =>
-      removeEntries(context, flags, 'statusline', { file: userSettingsFile(env), what: 'comet-cc status line' }),
-  );
+  const removing = { file: userSettingsFile(env), what: 'comet-cc status line' };
+  const removal = addCommand(statusline, 'uninstall', 'remove it from your settings', 'comet-cc statusline uninstall');
+  removal.jsonAction('document', (flags: CommandFlags) => removeEntries(context, flags, 'statusline', removing));
 }

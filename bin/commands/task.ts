@@ -128,8 +128,7 @@ function registerList(task: Command, context: Context): void {
       if (flags.json) return term.json(tasks);
       if (tasks.length === 0)
         return term.say(flags.all ? 'no task is open' : 'no task is open here; --all: every project');
-      const ids = tasks.map(({ id }) => id);
-      await saveRows(context, 'task', ids);
+      await saveRows(context, 'task', tasks);
       await term.page(taskLines(tasks, { nowMs: Date.now(), width: term.width, projects: flags.all ?? false }));
       await printOrigin(context, client, tasks);
     });

@@ -3,6 +3,7 @@ import { readdir, readFile, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
+import { formatCount } from '../../common/text.ts';
 import { addCommand, type CommandFlags, type Context } from '../context.ts';
 
 type Flags = CommandFlags<'keepMemory', 'export'>;
@@ -52,7 +53,7 @@ async function uninstall(context: Context, flags: Flags): Promise<void> {
     const removals = findings.map((one) => ({ ...one, what: one.what.filter((each) => !still.has(each)) }));
     for (const line of lines(removals)) term.out(line);
     if (left.length === 0) {
-      if (memories > 0) term.out(`${'memories'.padEnd(12)} ${named(memories)}`);
+      if (memories > 0) term.out(`${'memories'.padEnd(12)} ${formatCount(memories, 'memory', 'memories')}`);
       term.out(`nothing of comet-cc is left${keepMemory ? ' but your memories' : ''}`);
     }
   }
@@ -77,14 +78,14 @@ async function agree(context: Context, flags: Flags, findings: readonly Finding[
   if (!flags.yes) {
     for (const line of lines(findings)) context.term.say(line);
     const offered = memories > 0 && file === undefined;
-    if (offered && (await confirmed(`Export the ${named(memories)} to ./${EXPORT} first?`))) file = EXPORT;
-    const what = memories === 0 ? 'all of this' : `all of this, ${named(memories)} included`;
+    if (offered && (await confirmed(`Export the ${formatCount(memories, 'memory', 'memories')} to ./${EXPORT} first?`)))
+      file = EXPORT;
+    const what =
+      memories === 0 ? 'all of this' : `all of this, ${formatCount(memories, 'memory', 'memories')} included`;
     if (!(await confirmed(`Remove ${what}?`))) throw new CometError('usage', 'nothing was removed');
   }
   if (file !== undefined) await exportMemories(context, path.resolve(file));
 }
-
-const named = (memories: number): string => (memories === 1 ? '1 memory' : `${memories} memories`);
 
 const EXPORT = 'comet-cc-memories.jsonl';
 

@@ -59,8 +59,7 @@ export function registerMemoryRelated(memory: Command, context: Context): void {
       const related = await client.call('nodes/related', { id, depth: parseCount(flags.depth, '--depth') });
       if (flags.json) return term.json(related);
       if (related.length === 0) return term.say('nothing is linked with it');
-      const ids = related.map(({ node_id }) => node_id);
-      await saveRows(context, 'memory', ids);
+      await saveRows(context, 'memory', related);
       await term.page(listLines(related, { width: term.width, nowMs: Date.now(), paint: term.paint }));
       await printOrigin(context, client, related);
     });

@@ -17,13 +17,9 @@ type Chosen = Omit<OperationInput<'nodes/forget'>, 'dryRun'>;
 const SHOWN = 20;
 
 export function registerMemoryForget(memory: Command, context: Context): void {
-  addCommand(
-    memory,
-    'forget',
-    'remove memories and every trace of them by source, session or time',
-    'comet-cc memory forget --source example.org --dry-run',
-    'Several options must all match. Turns that shared a removed memory get a new one.',
-  )
+  const description = 'remove memories and every trace of them by source, session or time';
+  const notes = 'Several options must all match. Turns that shared a removed memory get a new one.';
+  addCommand(memory, 'forget', description, 'comet-cc memory forget --source example.org --dry-run', notes)
     .option('--source <s>', 'a host, an address, a file or folder, a tool, mcp__SERVER, or external')
     .option('--session <id>', 'all of this session; unambiguous prefix of its id')
     .option('--since <d>', 'turns since 30m, 12h, 7d, 2w or a date')

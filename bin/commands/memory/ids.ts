@@ -10,6 +10,7 @@ import type { Context } from '../../context.ts';
 export type Kind = 'memory' | 'todo' | 'decision' | 'task' | 'fact';
 
 export const ID = 'its last six characters, an unambiguous prefix, a row number of the last list, or last';
+type Listed = { readonly id: string } | { readonly node_id: string };
 const ROW = /^\d{1,3}$/;
 /** Shells whose last lists are known. */
 const SHELLS = 8;
@@ -43,9 +44,10 @@ export async function rowIds(context: Context, kind: Kind, inputs: readonly stri
 }
 
 /** Makes the rows of a list names in this shell. A home that cannot be written to has none. */
-export async function saveRows(context: Context, kind: Kind, ids: readonly string[]): Promise<void> {
+export async function saveRows(context: Context, kind: Kind, listed: readonly Listed[]): Promise<void> {
   const others = (await readRows(context)).filter(([key]) => key !== getKey(kind));
-  const rows = Object.fromEntries([[getKey(kind), ids.slice(0, 999)], ...others].slice(0, SHELLS));
+  const ids = listed.slice(0, 999).map((row) => ('id' in row ? row.id : row.node_id));
+  const rows = Object.fromEntries([[getKey(kind), ids], ...others].slice(0, SHELLS));
   const file = rowsFile(context);
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 }).catch(() => undefined);
   await writeFileAtomic(file, JSON.stringify(rows)).catch(() => undefined);

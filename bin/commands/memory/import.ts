@@ -14,20 +14,17 @@ type Flags = ClaudeFlags & { as?: 'export' | 'nodes' | 'document' | 'turns' };
 const ONLY_CLAUDE = { dryRun: '--dry-run', since: '--since', llm: '--llm', budget: '--budget' } as const;
 
 export function registerMemoryImport(memory: Command, context: Context): void {
-  addCommand(
-    memory,
-    'import',
-    "import Claude Code's past conversations, a document, turns, or an export of comet-cc",
+  const description = "import Claude Code's past conversations, a document, turns, or an export of comet-cc";
+  const examples =
     'comet-cc memory import claude --dry-run\ncomet-cc memory import docs/runbook.md\n' +
-      'comet-cc memory import memory.jsonl --as export',
+    'comet-cc memory import memory.jsonl --as export';
+  const notes =
     'Importing a document again adds what is new in it and removes what it no longer contains. Turns are JSON lines\n' +
-      'of session_id, turn_id, role, content and at. The import continues in the engine when this command is\n' +
-      'interrupted; importing twice adds nothing.',
-  )
-    .argument(
-      '<what>',
-      'claude, or a file: turns (JSON lines), an export with --as export, or any other text as a document',
-    )
+    'of session_id, turn_id, role, content and at. The import continues in the engine when this command is\n' +
+    'interrupted; importing twice adds nothing.';
+  const what = 'claude, or a file: turns (JSON lines), an export with --as export, or any other text as a document';
+  addCommand(memory, 'import', description, examples, notes)
+    .argument('<what>', what)
     .addOption(new Option('--as <kind>', 'what the file is: export, document or turns').argParser(parseKind))
     .option('--yes', 'with --as export: trust the origins that it claims; without, nothing in it counts as said by you')
     .option('--project <dir>', 'project of the file (default: the current directory); with claude: only this project')

@@ -48,8 +48,7 @@ export function registerMemoryLs(memory: Command, context: Context): void {
       const { nodes, filter, isAll } = listed;
       if (listed.note !== '') term.say(listed.note);
       if (nodes.length === 0) return term.say(nothing(filter));
-      const ids = nodes.map(({ node_id }) => node_id);
-      await saveRows(context, 'memory', ids);
+      await saveRows(context, 'memory', nodes);
       const look = { width: term.width, nowMs: Date.now(), paint: term.paint };
       await term.page(flags.long ? longLines(nodes, look) : listLines(nodes, { ...look, projects: isAll }));
       if (nodes.length === filter.limit) term.say(`the newest ${filter.limit}; more with --limit`);

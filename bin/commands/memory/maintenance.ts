@@ -10,26 +10,20 @@ import { table } from '../../terminal/table.ts';
 import { watched } from './watch.ts';
 
 export function registerMemoryReindex(memory: Command, context: Context): void {
-  addCommand(memory, 'reindex', 'rebuild the search index from the files', 'comet-cc memory reindex').jsonAction(
-    'document',
-    async (flags: CommandFlags) => {
-      const run = () => getEngine(context.paths).call('memory/reindex', {});
-      const progress = ({ reindex }: EngineStatus): string =>
-        reindex === null ? '' : `indexing ${count(reindex.done)} of ${count(reindex.total)}`;
-      const nodes = await watched(context, flags, progress, run);
-      context.term.print(flags, { nodes }, () => [`indexed ${counted(nodes, 'memory', 'memories')}`]);
-    },
-  );
+  const reindex = addCommand(memory, 'reindex', 'rebuild the search index from the files', 'comet-cc memory reindex');
+  reindex.jsonAction('document', async (flags: CommandFlags) => {
+    const run = () => getEngine(context.paths).call('memory/reindex', {});
+    const progress = ({ reindex: state }: EngineStatus): string =>
+      state === null ? '' : `indexing ${count(state.done)} of ${count(state.total)}`;
+    const nodes = await watched(context, flags, progress, run);
+    context.term.print(flags, { nodes }, () => [`indexed ${counted(nodes, 'memory', 'memories')}`]);
+  });
 }
 
 export function registerMemoryRollback(memory: Command, context: Context): void {
-  addCommand(
-    memory,
-    'rollback',
-    'restore memories from a snapshot; without an argument: list snapshots',
-    'comet-cc memory rollback 20261121T22',
-    'Memories of later conversations are kept. Memories removed with rm are not restored.',
-  )
+  const description = 'restore memories from a snapshot; without an argument: list snapshots';
+  const notes = 'Memories of later conversations are kept. Memories removed with rm are not restored.';
+  addCommand(memory, 'rollback', description, 'comet-cc memory rollback 20261121T22', notes)
     .argument('[snapshot]', 'unambiguous prefix of its id')
     .jsonAction('document', async (snapshot: string | undefined, flags: CommandFlags) => {
       const client = readingEngine(context);

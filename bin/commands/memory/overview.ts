@@ -86,12 +86,9 @@ function fileEntry({ path: file, nodes, state }: ProjectView['files'][number]): 
 export type Stats = MemoryStats & Pick<Costs, 'savings'> & { readonly bytes: Readonly<Record<string, number>> };
 
 export function registerMemoryStats(memory: Command, context: Context): void {
-  addCommand(
-    memory,
-    'stats',
-    'count memories by kind and their size on disk',
-    'comet-cc memory stats --json',
-  ).jsonAction('document', async (flags: CommandFlags) => {
+  const description = 'count memories by kind and their size on disk';
+  const command = addCommand(memory, 'stats', description, 'comet-cc memory stats --json');
+  command.jsonAction('document', async (flags: CommandFlags) => {
     const reply = await readingEngine(context).call('memory/stats', {});
     const stats = { ...reply, bytes: await getBytes(context.paths) };
     context.term.print(flags, stats, () => statsLines(stats, context.term.paint));

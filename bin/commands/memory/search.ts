@@ -39,13 +39,11 @@ const FAR = 'below the relevance filter of recall';
 const LANES = ['fts', 'summary', 'trigger', 'raw', 'entity'] as const;
 
 export function registerMemorySearch(memory: Command, context: Context): void {
-  addCommand(
-    memory,
-    'search',
-    'search memories: the sentence that answers, then where it is from',
+  const description = 'search memories: the sentence that answers, then where it is from';
+  const examples =
     'comet-cc memory search "why did we drop redis"\ncomet-cc memory search \'"still to do"\'   the exact words\n' +
-      'comet-cc memory search --file src/db.ts',
-  )
+    'comet-cc memory search --file src/db.ts';
+  addCommand(memory, 'search', description, examples)
     .argument('[query...]', 'words or a question; optional with --file')
     .option('--all', 'also weaker matches')
     .option('--top <n>', 'number of results', '10')
@@ -81,7 +79,7 @@ export function registerMemorySearch(memory: Command, context: Context): void {
       const isNear = fitting.length + topics.length > 0;
       const shown = isNear ? fitting : hits.slice(0, NEAREST);
       if (!isNear) term.say('nothing fits well; the nearest:');
-      await saveRows(context, 'memory', [...new Set(shown.map(({ node }) => node.node_id))]);
+      await saveRows(context, 'memory', [...new Map(shown.map(({ node }) => [node.node_id, node])).values()]);
       const look = { query, explain: flags.explain ?? false, nowMs: Date.now() };
       await term.page([...searchLines(shown, look, term), ...topics.flatMap((topic) => topicLines(topic, term))]);
       if (shown.length < hits.length) {
