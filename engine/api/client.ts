@@ -77,9 +77,11 @@ export function retryingClient(client: EngineClient, recover: (error: CometError
 /**
  * The one session whose id starts with `prefix`; the newest where none is asked for.
  *
- * @throws CometError `not_found` or `ambiguous_id`
+ * @throws CometError `not_found`, `ambiguous_id` or `usage`
  */
 export async function sessionId(client: EngineClient, prefix: string | undefined): Promise<string> {
+  // As of a variable of a script that is empty: it would name whatever is alone.
+  if (prefix === '') throw new CometError('usage', 'expected an id (got "")');
   const ids = (await client.call('sessions/list', {})).map((session) => session.session_id);
   if (prefix === undefined) {
     // Notes and documents are no conversation.

@@ -102,6 +102,12 @@ it('names what is wrong in the words of the command line', async () => {
   expect(await said('nonsense')).toContain('(comet-cc --help lists everything)');
   expect(await said('inbox --date 2026-02-30')).toContain('--date expects a day');
   expect(await said('share init foo://x --scope me')).toContain('foo://x: expected s3://');
+  // As of a variable of a script that is empty.
+  for (const command of ['memory show', 'session show', 'session close', 'memory restore', 'task done', 'todo done'])
+    expect(await home.run([...words(command), ''])).toMatchObject({
+      code: 2,
+      stderr: 'comet-cc: expected an id (got "")\n',
+    });
   const blank = await home.run(['todo', 'add', ' ']);
   expect([blank.code, blank.stderr]).toEqual([2, expect.stringContaining('todo add expects a sentence')]);
 });

@@ -34,6 +34,7 @@ async function newestId(client: EngineClient): Promise<string> {
 
 /** Row numbers of the last list of this shell as ids, everything else as it is. @throws CometError `not_found` */
 export async function rowIds(context: Context, kind: Kind, inputs: readonly string[]): Promise<string[]> {
+  if (inputs.includes('')) throw new CometError('usage', 'expected an id (got "")');
   if (!inputs.some((name) => ROW.test(name))) return [...inputs];
   const rows = (await readRows(context)).find(([key]) => key === getKey(kind))?.[1] ?? [];
   return inputs.map((name) => {
