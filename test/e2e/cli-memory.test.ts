@@ -170,6 +170,9 @@ describe('memory', () => {
     expect((await home.run(['memory', 'show', node.node_id, '--links'])).stdout).toContain(node.node_id.slice(-6));
     const { stdout } = await home.run(['memory', 'show', node.node_id, '--conversation']);
     expect(stdout).toMatch(/\nYou\n.*service listens on port[\s\S]*\nClaude\n/);
+    const oldest = ['memory', 'show', String(nodes.at(-1)?.node_id)];
+    expect((await home.run([...oldest, '--depth', '2'])).stdout).toContain('deferred tools');
+    expect((await home.run([...oldest, '--conversation'])).stdout).not.toContain('deferred tools');
   });
 
   it('takes an unambiguous prefix of an id; 2 when it is ambiguous, 4 when there is none', async () => {

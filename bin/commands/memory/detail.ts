@@ -135,6 +135,8 @@ export function showLines(node: Public<NodeView>, { paint, width, nowMs }: Look)
 /** What the user and Claude said in its turns. */
 function conversationLines({ raw = [] }: Public<NodeView>, { paint, width }: Look): string[] {
   return raw.flatMap(({ role, content }) => {
+    // Claude Code's own instructions, as messages of the conversation.
+    if (role === 'system') return [];
     const texts = spokenTexts(content).map((text) => printable(withoutMarkup(text)).trim());
     const lines = texts.filter((text) => text !== '').flatMap((text) => text.split('\n'));
     if (lines.length === 0) return [];
