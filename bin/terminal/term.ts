@@ -94,7 +94,7 @@ async function paged(text: string, env: NodeJS.ProcessEnv): Promise<boolean> {
   });
 }
 
-/** Asks on the terminal; anything but y or yes means no. @throws CometError `usage` without a terminal */
+/** Asks on the terminal; anything but y or yes means no. @throws CometError `usage` without a terminal or an answer */
 export async function confirmed(question: string): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
     throw new CometError('usage', 'not a terminal: pass --yes to confirm');
@@ -103,6 +103,9 @@ export async function confirmed(question: string): Promise<boolean> {
   const dialog = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(es)?$/i.test((await dialog.question(`${question} [y/N] `)).trim());
+  } catch (cause) {
+    // Ctrl-C or Ctrl-D.
+    throw new CometError('usage', 'no answer, so nothing more was done', { cause });
   } finally {
     dialog.close();
   }

@@ -356,6 +356,23 @@ describe('memory', () => {
     },
   );
 
+  it.skipIf(!hasTmux())('a question ends with Ctrl-C or Ctrl-D as with a no', async () => {
+    const terminal = openTmux(home.env, { cwd: home.user, columns: 160 });
+    try {
+      for (const key of ['C-c', 'C-d'] as const) {
+        await terminal.type(`${process.execPath} ${CLI} memory rm last; echo "ended with $?"`);
+        await terminal.shows(/\[y\/N\]$/);
+        terminal.press(key);
+        await terminal.shows(/\ncomet-cc: no answer, so nothing more was done\nended with 2\n/);
+        expect(terminal.screen()).not.toContain('unexpected');
+        await terminal.run('clear');
+      }
+    } finally {
+      terminal.close();
+    }
+    expect(await home.json(['memory', 'show', 'last', '--json'])).toMatchObject({ node_id: expect.any(String) });
+  });
+
   it.skipIf(!hasTmux())('a list that is longer than the screen goes to the pager', async () => {
     const terminal = openTmux({ ...home.env, PAGER: 'tee paged.txt' }, { cwd: home.user, columns: 160 });
     const list = `${process.execPath} ${CLI} memory ls --long --project ${plan.cwd}`;

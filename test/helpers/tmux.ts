@@ -5,7 +5,7 @@ import { expect, vi } from 'vitest';
 export interface TmuxTerminal {
   /** Types a line, and presses Enter once it is there: in a burst, Claude Code takes Enter for part of what is pasted. */
   type(line: string): Promise<void>;
-  press(key: 'Escape'): void;
+  press(key: 'Escape' | 'C-c' | 'C-d'): void;
   /** Ends a program that wants Ctrl-D twice, and waits for the shell. */
   leave(): Promise<void>;
   /** The screen and what scrolled off it, wrapped lines joined, without trailing blanks. */
