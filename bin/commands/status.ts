@@ -114,7 +114,8 @@ function memoriesLine({ nodes: all }: FullStatus, { nodes, newest }: ProjectSumm
 function modelLine({ llm, budget }: FullStatus): string {
   if (llm.backend === 'local' || llm.backend === 'off') return `${llm.backend}: memory makes no model calls`;
   const most = budget.daily_tokens === 0 ? '' : ` of ${amount(budget.daily_tokens)}`;
-  return `${llm.backend}: ${formatCount(llm.calls_today, 'call')} today, ${amount(llm.tokens_today)}${most} tokens (models.dailyTokens)${sessionPart(budget)}`;
+  const calls = `${formatCount(llm.calls_today, 'call')} today${llm.running > 0 ? `, ${llm.running} running now` : ''}`;
+  return `${llm.backend}: ${calls}, ${amount(llm.tokens_today)}${most} tokens (models.dailyTokens)${sessionPart(budget)}`;
 }
 
 function sessionPart({ sessions: [newest], session_tokens: most }: FullStatus['budget']): string {

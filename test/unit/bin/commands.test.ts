@@ -427,6 +427,13 @@ describe('status', () => {
     );
   });
 
+  it('says that a model call is running', () => {
+    expect(text()).not.toContain('running');
+    expect(text({ llm: { ...report.llm, running: 2 } })).toMatch(
+      /^model +claude: 3 calls today, 2 running now, 4\.5k/m,
+    );
+  });
+
   it('shows no count that it does not know', () => {
     const restarting = text({ engine: { ...report.engine, state: 'backoff' }, project: null, nodes: 0 });
     const silent = text({ project: null, nodes: 0, problems: [{ file: 'engine', message: 'no answer in time' }] });
