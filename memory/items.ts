@@ -71,13 +71,23 @@ export function createItems(parts: MemoryParts) {
     closeItems,
     /** Marks as done what a task was made of, by what it says. @param project  key; '' for every project */
     closeSame: (titles: readonly string[], project: string): Promise<readonly Item[]> => {
-      const isSame = (text: string): boolean => titles.some((title) => isNearDuplicate(text, title));
       const same = getStates({}).filter(
-        ({ kind, node, text }) => kind === 'open' && [node.project, ''].includes(project) && isSame(text),
+        ({ kind, node, text }) => kind === 'open' && [node.project, ''].includes(project) && saysOneOf(titles, text),
       );
       const ids = same.map((item) => getItem(item).id);
       return closeItems(ids, 'done');
     },
+    /** Takes {@link closeSame} back. */
+    reopenSame: (titles: readonly string[], project: string): Promise<void> =>
+      withFreshFiles(store, async (store) => {
+        const isDone = ({ text, closed }: OpenItem) => closed?.as === 'done' && saysOneOf(titles, text);
+        const nodes = catalogue.all().filter((node) => [node.project, ''].includes(project) && node.open?.some(isDone));
+        if (nodes.length > 0) await snapshooter.take('edit');
+        for (const node of nodes) {
+          const open = node.open?.map((item) => (isDone(item) ? { ...item, closed: undefined } : item));
+          await store.save([{ ...node, open }]);
+        }
+      }),
     /** Makes the text of a note an open item or a decision; `isTyped`: the user typed it in a terminal. */
     stateNote: (id: string, kind: 'todo' | 'decision', isTyped: boolean): Promise<Item> =>
       withFreshFiles(store, async (store) => {
@@ -92,6 +102,8 @@ export function createItems(parts: MemoryParts) {
       }),
   };
 }
+
+const saysOneOf = (titles: readonly string[], text: string) => titles.some((title) => isNearDuplicate(text, title));
 
 function getItem({ kind, node, text, origin }: StateItem) {
   const { node_id, session_id, project, valid_from: at } = node;
@@ -119,4 +131,5 @@ function findClosed(node: MemoryNode, { kind, text, turn }: StateItem, closed: C
   return { ...node, open: open.map(close) };
 }
 
-type Closing = NonNullable<NonNullable<MemoryNode['open']>[number]['closed']>;
+type OpenItem = NonNullable<MemoryNode['open']>[number];
+type Closing = NonNullable<OpenItem['closed']>;

@@ -282,8 +282,12 @@ export const operations = {
   'tasks/status': operation(
     { id, status: z.enum(TASK_STATUSES), within },
     async ({ memory: { library }, tasks, access }, { id, status, within }) => {
-      const task = await tasks.setStatus(id, status, access.projectFilter(within).projectDir);
-      if (status === 'done') await library.closeSame([task.title, task.statement ?? ''], task.project);
+      const { projectDir } = access.projectFilter(within);
+      const former = await tasks.show(id, projectDir);
+      const task = await tasks.setStatus(id, status, projectDir);
+      const texts = [task.title, task.statement ?? ''];
+      if (status === 'done') await library.closeSame(texts, task.project);
+      else if (former.status === 'done') await library.reopenSame(texts, task.project);
       return task;
     },
   ),

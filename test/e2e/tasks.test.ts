@@ -72,6 +72,14 @@ describe('comet-cc task', () => {
     expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining(`task ${id}`) });
     await task('done', id);
     expect(await todo()).toEqual([]);
+    await task('reopen', id);
+    expect(await todo()).toEqual([item]);
+    await task('done', id);
+    await task('block', id);
+    expect(await todo()).toEqual([item]);
+    await rig.home.json(['todo', 'drop', String(item?.id), '--json']);
+    await task('reopen', id);
+    expect(await todo()).toEqual([]);
   });
 
   it('takes the sentence that a title was made of for the task', async () => {
@@ -91,6 +99,8 @@ describe('comet-cc task', () => {
     });
     await task('done', id);
     expect(await todo()).toEqual([]);
+    await task('reopen', id);
+    expect(await todo()).toEqual([item]);
   });
 
   it('refuses what it cannot read, by the usual exit codes', async () => {
