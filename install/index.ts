@@ -1,6 +1,7 @@
 export type { HookCommands } from './claude-code/entries.ts';
 export {
   claudeDirectory,
+  findOtherApi,
   isClaude,
   settingsEnv,
   userMemoryFile,

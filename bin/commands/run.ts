@@ -10,7 +10,7 @@ import {
   watchGuard,
   withoutOurs,
 } from '../../engine/lifecycle/index.ts';
-import { isClaude, withSettings } from '../../install/index.ts';
+import { findOtherApi, isClaude, withSettings } from '../../install/index.ts';
 import { addCommand, type CommandFlags, type Context, pageLines } from '../context.ts';
 import { prepareWithProgress } from '../terminal/progress.ts';
 
@@ -126,6 +126,8 @@ async function throughDaemon(context: Context, command: string, args: readonly s
   if (settings.overridden) {
     term.say('comet-cc: your settings set another proxy and you pass --settings, so nothing will be remembered');
   }
+  const other = await findOtherApi(env);
+  if (other !== undefined) term.say(`comet-cc: ${other}; unset it, and name a gateway in COMET_CC_UPSTREAM instead`);
   return { child: { ...child, args: settings.args }, setup: again };
 }
 

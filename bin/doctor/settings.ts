@@ -5,7 +5,7 @@ import type { HomePaths } from '../../common/paths.ts';
 import { parseJson } from '../../common/text.ts';
 import { inspectSettings } from '../../install/claude-code/index.ts';
 import { inspectEditors, setVariables, VARIABLES_KEY } from '../../install/editors/index.ts';
-import { EDITORS, editorSettingsFile, settingsEnv, userSettingsFile } from '../../install/index.ts';
+import { EDITORS, editorSettingsFile, findOtherApi, settingsEnv, userSettingsFile } from '../../install/index.ts';
 import { bad, type Check, good } from './index.ts';
 
 const CORRECT = 'correct the file; Claude Code reads plain JSON';
@@ -39,6 +39,8 @@ export async function checkSettings(
   } catch (error) {
     return bad('settings', getReason(error), CORRECT);
   }
+  const other = await findOtherApi(env);
+  if (other !== undefined) return bad('settings', other, 'unset it, and name a gateway in COMET_CC_UPSTREAM instead');
   const rival = clashes(await settingsEnv(file), wanted);
   if (rival.length > 0) {
     const own = `${file} sets its own ${rival.join(', ')}`;

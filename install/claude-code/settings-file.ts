@@ -37,6 +37,18 @@ export async function withSettings(
   return { args: ['--settings', options.file, ...args], overridden: false };
 }
 
+const CLOUDS = ['CLAUDE_CODE_USE_BEDROCK', 'CLAUDE_CODE_USE_VERTEX', 'CLAUDE_CODE_USE_FOUNDRY'];
+
+/** Names the variable that leads Claude Code to another API than the one that the proxy reads; undefined without one. */
+export async function findOtherApi(env: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const all: Readonly<Record<string, unknown>> = { ...env, ...(await settingsEnv(userSettingsFile(env))) };
+  const base = String(all['ANTHROPIC_BASE_URL'] || 'https://api.anthropic.com');
+  const isOther = !URL.canParse(base) || new URL(base).hostname !== 'api.anthropic.com';
+  const cloud = CLOUDS.find((name) => /^(?:1|true|yes|on)$/i.test(String(all[name])));
+  const found = isOther ? 'ANTHROPIC_BASE_URL' : cloud;
+  return found && `${found} leads Claude Code past api.anthropic.com, so nothing is remembered`;
+}
+
 /** Whether `command` is Claude Code, in whatever directory. */
 export function isClaude(command: string, claudeBin: string): boolean {
   const name = path.basename(command).replace(/\.(exe|cmd)$/i, '');

@@ -99,6 +99,11 @@ describe('run', () => {
     );
     await chmod(claude, 0o755);
     expect((await seen([claude, '-p', 'hello'])).argv).toEqual(['-p', 'hello']);
+    const gateway = { ANTHROPIC_BASE_URL: 'https://gateway.example' };
+    expect((await home.run(['run', claude, '-p', 'hello'], { env: gateway })).stderr).toBe(
+      'comet-cc: ANTHROPIC_BASE_URL leads Claude Code past api.anthropic.com, so nothing is remembered; ' +
+        'unset it, and name a gateway in COMET_CC_UPSTREAM instead\n',
+    );
 
     await mkdir(path.join(home.user, '.claude'));
     await writeFile(

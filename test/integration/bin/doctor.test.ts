@@ -142,6 +142,17 @@ describe('the check of the settings', () => {
     expect(await check(null)).toMatchObject({ ok: false });
   });
 
+  it('names what leads Claude Code past the API, in the environment or the settings', async () => {
+    const find = async (over: NodeJS.ProcessEnv) => await checkSettings(paths, { ...env(), ...over }, WANTED);
+    const past = (name: string) => ({ ok: false, detail: expect.stringContaining(`${name} leads Claude Code past`) });
+    expect(await find({ ANTHROPIC_BASE_URL: 'https://api.anthropic.com/' })).toMatchObject({ ok: true });
+    expect(await find({ ANTHROPIC_BASE_URL: '', CLAUDE_CODE_USE_BEDROCK: '0' })).toMatchObject({ ok: true });
+    expect(await find({ ANTHROPIC_BASE_URL: 'https://gw.example' })).toMatchObject(past('ANTHROPIC_BASE_URL'));
+    expect(await find({ CLAUDE_CODE_USE_VERTEX: '1' })).toMatchObject(past('CLAUDE_CODE_USE_VERTEX'));
+    writeFileSync(file(), JSON.stringify({ env: { ANTHROPIC_BASE_URL: 'http://127.0.0.1:4000' } }));
+    expect(await find({})).toMatchObject(past('ANTHROPIC_BASE_URL'));
+  });
+
   it('names a file that Claude Code ignores, also where nothing was set up', async () => {
     writeFileSync(file(), ' \n');
     expect(await check()).toMatchObject({ ok: true });
