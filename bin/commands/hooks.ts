@@ -62,7 +62,7 @@ export function registerHooks(program: Command, context: Context): void {
 }
 
 export function unread(file: string): string {
-  return `Claude Code ignores ${file} because it is not plain JSON; remove its comments to enable the hooks`;
+  return `Claude Code ignores ${file} because it is not plain JSON; correct it, or remove its comments, to enable the hooks`;
 }
 
 export async function ownCommands(): Promise<HookCommands> {
