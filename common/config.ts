@@ -98,7 +98,7 @@ export const Config = z.strictObject({
     detailTimeoutMs: count(60_000).describe('timeout of a call that writes a detailed summary'),
     bundleTimeoutMs: count(120_000).describe('timeout of a call that writes a detailed summary of tool calls'),
     maxChildren: positive(2).describe('concurrent claude -p processes'),
-    dailyTokens: count(500_000).describe('tokens that memory may use per day (UTC)'),
+    dailyTokens: count(500_000).describe('tokens that memory may use per day'),
     sessionTokens: count(200_000).describe('tokens that memory may use for one session; 0: no limit'),
     costShare: share(0.01).describe(
       "share by which recent sessions may cost more with memory's calls than without comet-cc; calls wait beyond it",

@@ -141,9 +141,9 @@ export function percentSaved(original: number, sent: number): number {
   return original === 0 ? 0 : Math.round((100 * (original - sent)) / original);
 }
 
-/** "2026-11-21", in the time zone of this machine. */
-export function localDay(atMs: number): string {
-  const at = new Date(atMs);
+/** "2026-11-21", in the time zone of this machine. @param when  milliseconds, or as ISO 8601 */
+export function localDay(when: number | string): string {
+  const at = new Date(when);
   return [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-');
 }
 

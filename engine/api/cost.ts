@@ -1,11 +1,11 @@
-import { amount, percentSaved } from '../../common/text.ts';
+import { amount, localDay, percentSaved } from '../../common/text.ts';
 import type { CostLedger, Totals } from '../../proxy/ledger/index.ts';
 
 /** Field names are those of `status --json`. */
 export interface Costs {
   readonly tokens: Pick<Savings, 'original' | 'sent' | 'own' | 'net_saved'>;
   readonly savings: { readonly today: Savings; readonly week: Savings; readonly total: Savings };
-  /** The newest days with requests, oldest first; days are UTC. */
+  /** The newest days with requests, oldest first; days are those of this machine. */
   readonly by_day: readonly (Pick<Savings, 'original' | 'sent' | 'own'> & { readonly day: string })[];
   readonly trimming_off: readonly {
     readonly session_id: string;
@@ -91,9 +91,9 @@ export function getSavings(totals: Totals): Savings {
   };
 }
 
-/** On the whole days (UTC) from the one time until before the other, or where they are of one day, on that day so far. */
+/** On the whole days from the one time until before the other, or where they are of one day, on that day so far. */
 export function sumSaved(ledger: Pick<CostLedger, 'days'>, fromMs: number, toMs: number) {
-  const [from, to] = [fromMs, toMs].map((atMs) => new Date(atMs).toISOString().slice(0, 10)) as [string, string];
+  const [from, to] = [localDay(fromMs), localDay(toMs)];
   const days = ledger.days().filter(([day]) => day >= from && (day < to || from === to));
   const all = days.map(([, totals]) => getSavings(totals));
   const sum = (key: 'original' | 'sent' | 'net_saved_usd'): number => all.reduce((cost, each) => cost + each[key], 0);

@@ -32,16 +32,16 @@ export function nodeLines(node: Public<NodeView>, depth: Depth, paint: Paint, no
     ),
   );
   if (node.superseded_by !== null) {
-    const since = node.valid_to === null ? '' : `, ${node.valid_to.slice(0, 10)}`;
+    const since = node.valid_to === null ? '' : `, ${localDay(node.valid_to)}`;
     lines.push(field('replaced', `by ${node.superseded_by}${since}`));
-  } else if (node.valid_to !== null) lines.push(field('ended', node.valid_to.slice(0, 10)));
+  } else if (node.valid_to !== null) lines.push(field('ended', localDay(node.valid_to)));
   if (node.capsule !== null) lines.push(field('done', oneLine(node.capsule)));
   if (node.source_links.length > 0) lines.push(field('sources', node.source_links.map(sourceText).join(', ')));
   if (node.detailed_summary !== null) lines.push('', printable(node.detailed_summary));
   if (node.detail_note !== undefined) lines.push(paint('dim', oneLine(node.detail_note)));
   for (const fact of node.facts) {
     const until = fact.valid_to
-      ? ` (until ${fact.valid_to.slice(0, 10)}${fact.superseded_by ? `, replaced by ${fact.superseded_by}` : ''})`
+      ? ` (until ${localDay(fact.valid_to)}${fact.superseded_by ? `, replaced by ${fact.superseded_by}` : ''})`
       : '';
     lines.push(`- ${factText(fact)}${fact.polarity === 'negative' ? ' (negative)' : ''}${until}`);
   }

@@ -92,7 +92,7 @@ export interface EngineStatus extends MemoryStatus, Costs, ReturnType<typeof req
 
 /** Of memory's own model calls. */
 export interface ModelBudget {
-  /** Per day (UTC); 0 where none are made. */
+  /** Per day; 0 where none are made. */
   readonly daily_tokens: number;
   /** Per session; 0: no limit, or none are made. */
   readonly session_tokens: number;

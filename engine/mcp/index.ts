@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { CometError, getMessage } from '../../common/errors.ts';
-import { fenceLines, formatCount, oneLine, printable } from '../../common/text.ts';
+import { fenceLines, formatCount, localDay, oneLine, printable } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type {
   FactView,
@@ -253,7 +253,7 @@ function registerFactTools(register: Register, engine: EngineClient): void {
 function factTold({ id, concept, value, evidence, origin, valid_from: since }: FactView): ToolText {
   const quote = `said: "${neutralLine(evidence, TRIGGER_CHARS)}"`;
   return {
-    text: `- [${id}] ${concept}: ${neutralLine(value, TRIGGER_CHARS)} (since ${since.slice(0, 10)}, ${quote})`,
+    text: `- [${id}] ${concept}: ${neutralLine(value, TRIGGER_CHARS)} (since ${localDay(since)}, ${quote})`,
     origin,
   };
 }
@@ -413,7 +413,7 @@ function hitTold({ node, line, raw }: PublicHit): ToolText {
   const quote = raw === null ? '' : neutralLine(raw.text, Number.MAX_SAFE_INTEGER);
   const quotes = raw === null || line.text.includes(quote) ? [] : [`  said: "${quote}"`];
   const turn = raw === null ? '' : `, turn ${oneLine(raw.turn).slice(0, 12)}`;
-  const source = `  source: session ${oneLine(node.session_id)}${turn}, ${node.created_at.slice(0, 10)}, by ${node.origin}`;
+  const source = `  source: session ${oneLine(node.session_id)}${turn}, ${localDay(node.created_at)}, by ${node.origin}`;
   const also = [
     ['when', neutralLine(node.trigger, TRIGGER_CHARS)],
     ['tags', node.topic_tags.filter((tag) => !tag.includes(':')).join(', ')],

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { Config } from '../../common/config.ts';
 import { getReason, type Problem } from '../../common/errors.ts';
+import { localDay } from '../../common/text.ts';
 import {
   ASSUMED_MEMORY,
   createRequestReader,
@@ -104,7 +105,7 @@ function getReport(
     const name = Number.isFinite(most) ? `${least + 1} to ${most}` : `over ${least}`;
     return { length: name, ...summarize(sessions.filter((each) => each.requests > least && each.requests <= most)) };
   });
-  const days = sessions.map(({ at }) => at.slice(0, 10)).sort();
+  const days = sessions.map(({ at }) => localDay(at)).sort();
   const subagents = sumRequests(agents);
   return {
     ...{ from: days[0] ?? null, to: days.at(-1) ?? null, ...counts },

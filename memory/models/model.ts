@@ -125,7 +125,7 @@ export interface LanguageModel {
   close(): Promise<void>;
 }
 
-/** Shown by `status`; calls and tokens are those of today (UTC). */
+/** Shown by `status`; calls and tokens are those of today. */
 export interface ModelHealth {
   readonly callsToday: number;
   readonly tokensToday: number;

@@ -5,6 +5,7 @@ import type { Config } from '../../common/config.ts';
 import { writePrivateFile } from '../../common/files.ts';
 import type { Log } from '../../common/log.ts';
 import { LruMap } from '../../common/map.ts';
+import { localDay } from '../../common/text.ts';
 
 const amount = z.number().nonnegative();
 
@@ -24,7 +25,7 @@ const SessionUsage = z.strictObject({ sessionId: z.string().max(200), tokens: am
 export type SessionUsage = Readonly<z.infer<typeof SessionUsage>>;
 
 /**
- * Our own calls wait above a share of a limit (the rest belongs to the user), beyond their tokens per day (UTC), and
+ * Our own calls wait above a share of a limit (the rest belongs to the user), beyond their tokens per day, and
  * while the recent sessions have cost `costShare` more with them than without comet-cc; beyond its own tokens (0: no
  * limit) a session gets none.
  */
@@ -329,7 +330,7 @@ type Usage = Readonly<typeof NOTHING>;
 
 type Spent = Usage & { readonly sessionId?: string | undefined };
 
-/** Usage of the current day (UTC). */
+/** Usage of the current day. */
 export type UsageCounter = ReturnType<typeof createUsageCounter>;
 
 const NOTHING = { calls: 0, tokens: 0, costUsd: 0 };
@@ -337,7 +338,7 @@ const NOTHING = { calls: 0, tokens: 0, costUsd: 0 };
 export function createUsageCounter(now: () => number, kept: (Usage & { readonly day: string }) | null = null) {
   let { day, ...used } = kept ?? { day: '', ...NOTHING };
   const turn = (): void => {
-    const today = new Date(now()).toISOString().slice(0, 10);
+    const today = localDay(now());
     if (today !== day) [day, used] = [today, NOTHING];
   };
   return {

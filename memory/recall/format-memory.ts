@@ -1,4 +1,4 @@
-import { neutralLine } from '../../common/text.ts';
+import { localDay, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { getTeammate, type MemoryNode, type NodeContent, TEAMMATE } from '../model/node.ts';
 import { fileMarks } from '../model/turn.ts';
@@ -65,7 +65,7 @@ function getLine(node: NodeContent, summary: string, maxChars: number, mark: str
 }
 
 function getHeader(node: NodeContent, origin: Origin): string {
-  return `- [${node.node_id}] ${node.valid_from.slice(0, 10)} ${terseMeta(node, { origin, source: provenance(node) })} `;
+  return `- [${node.node_id}] ${localDay(node.valid_from)} ${terseMeta(node, { origin, source: provenance(node) })} `;
 }
 
 const DOCUMENT_LINK = 'document:';

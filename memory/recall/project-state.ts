@@ -1,5 +1,5 @@
 import { memoize } from '../../common/map.ts';
-import { clip, compareText, neutralLine } from '../../common/text.ts';
+import { clip, compareText, localDay, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { withPassedDates } from '../model/dates.ts';
 import { getTitleOrigin, isBundled, isFromText, type MemoryNode } from '../model/node.ts';
@@ -79,7 +79,7 @@ export function readProjectState(nodes: readonly MemoryNode[], tasks = NO_TASKS,
 
 /** `- [mem_…] 2026-03-01 open (user): text` */
 export function stateLine({ kind, node, text, origin }: StateItem, maxChars = LINE_CHARS): MemoryLine {
-  const head = `- [${node.node_id}] ${node.valid_from.slice(0, 10)} ${kind} (${origin}): `;
+  const head = `- [${node.node_id}] ${localDay(node.valid_from)} ${kind} (${origin}): `;
   return { nodeId: node.node_id, origin, text: `${head}${neutralLine(text, maxChars)}` };
 }
 

@@ -1,6 +1,7 @@
 import { finishesWithin } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import type { Scope } from '../../common/policy.ts';
+import { localDay } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Pipeline } from '../compaction/pipeline.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
@@ -140,7 +141,7 @@ export function createRecall(parts: Parts) {
         const [node] = nodes;
         if (node === undefined || nodes.some(isQuarantined) || quote === '') continue;
         if (!isCleanOrigin(origin) && hasInstructions(quote)) continue;
-        texts.set(turnId, `- [${node.node_id}] ${node.valid_from.slice(0, 10)} ${quote}`);
+        texts.set(turnId, `- [${node.node_id}] ${localDay(node.valid_from)} ${quote}`);
       }
       return texts;
     },

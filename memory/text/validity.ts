@@ -1,3 +1,4 @@
+import { localDay } from '../../common/text.ts';
 import { type Fact, type MemoryNode, type NodeContent, withoutSuccessor } from '../model/node.ts';
 import { contentTokens } from './keywords.ts';
 import { tokenize } from './tokenizer.ts';
@@ -147,9 +148,9 @@ export function toldBy(facts: readonly Pick<Fact, 'concept' | 'value'>[]): (text
 /** `[2026-03-01 to 2026-03-09, replaced by mem_…]`, `[in part replaced by mem_…]`, or ''. */
 export function validityNote(node: NodeContent): string {
   if (isPast(node)) {
-    const until = node.valid_to === null ? '' : ` to ${node.valid_to.slice(0, 10)}`;
+    const until = node.valid_to === null ? '' : ` to ${localDay(node.valid_to)}`;
     const by = node.superseded_by === null ? '' : `, replaced by ${node.superseded_by}`;
-    return `[no longer so: ${node.valid_from.slice(0, 10)}${until}${by}]`;
+    return `[no longer so: ${localDay(node.valid_from)}${until}${by}]`;
   }
   const heirs = [...new Set(node.facts.filter(isClosed).flatMap(({ superseded_by: by }) => by ?? []))];
   const others = heirs.filter((id) => id !== node.node_id);

@@ -1,6 +1,7 @@
 import type { Clock } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { LruMap } from '../../common/map.ts';
+import { localDay } from '../../common/text.ts';
 import type { AssistantMessage, ProxyLog } from '../ports.ts';
 import type { ConversationView } from '../wire/conversation.ts';
 import {
@@ -170,7 +171,7 @@ export function createLedgerState(rule: LossRule) {
   }
 
   function add(atMs: number, id: string, amount: Partial<Totals>): void {
-    const day = formatDay(atMs);
+    const day = localDay(atMs);
     days.set(day, addTotals(days.get(day) ?? EMPTY_TOTALS, amount));
     if (id === '') return;
     const balance = find(id) ?? { id, ...NEW_CONVERSATION };
@@ -225,13 +226,13 @@ export function createLedgerState(rule: LossRule) {
       find(id)?.rewritten === true || (root !== '' && roots.has(root)),
     /** Of the days since then. */
     totals: (sinceMs: number): Totals =>
-      sum([...days].flatMap(([day, totals]) => (day >= formatDay(sinceMs) ? [totals] : []))),
+      sum([...days].flatMap(([day, totals]) => (day >= localDay(sinceMs) ? [totals] : []))),
     /** Of the sessions with requests since then; the calls of an import, which the user asked for, are not in it. */
     recentTotals(sinceMs: number): Totals {
       const all = [...conversations.values()].filter(({ lastAtMs }) => lastAtMs >= sinceMs);
       return sum(all.flatMap(({ totals }) => (totals.requests > 0 ? [totals] : [])));
     },
-    /** Totals by day (`YYYY-MM-DD`, UTC), oldest first. */
+    /** Totals by day (`YYYY-MM-DD`), oldest first. */
     days: (): readonly (readonly [string, Totals])[] => [...days].sort(([one], [other]) => (one < other ? -1 : 1)),
     /** Newest first. */
     disabledConversations: (): readonly Conversation[] =>
@@ -268,11 +269,6 @@ function toBalanceChange({ model, billed, untouched, cut }: RequestRecord): Bala
 function describeLoss({ savedUsd, untouchedUsd }: Balance): string {
   const loss = `$${(-savedUsd).toFixed(4)} (${((100 * -savedUsd) / untouchedUsd).toFixed(1)} %)`;
   return `${LOSS_LIMIT} requests in a row ended with a net loss: ${loss} more than untouched`;
-}
-
-/** `YYYY-MM-DD`, UTC. */
-function formatDay(atMs: number): string {
-  return new Date(atMs).toISOString().slice(0, 10);
 }
 
 export interface BalanceChange {

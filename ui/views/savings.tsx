@@ -132,7 +132,7 @@ function Table({ by, unit, data }: { by: (typeof BY)[number]; unit: Unit; data: 
   return (
     <>
       <p class="cells head" aria-hidden="true">
-        <span>{by === 'day' ? 'day (UTC)' : by}</span>
+        <span>{by}</span>
         {HEADS.map((head) => (
           <span key={head}>{head}</span>
         ))}

@@ -119,7 +119,7 @@ export function showLines(node: Public<NodeView>, { paint, width, nowMs }: Look)
     ...wrapped(oneLine(node.title), width).map((line) => paint('bold', line)),
     ...wrapped(`${about}  ${shortId(node.node_id)}`, width).map(dim),
     ...(from === '' || from === oneLine(node.title) ? [] : wrapped(`in “${from}”`, width).map(dim)),
-    ...(node.valid_to === null ? [] : [paint('yellow', `no longer so since ${localDay(Date.parse(node.valid_to))}`)]),
+    ...(node.valid_to === null ? [] : [paint('yellow', `no longer so since ${localDay(node.valid_to)}`)]),
     '',
     ...paragraph(outcome || node.summary),
     ...section('Decided', decided),
@@ -203,7 +203,7 @@ export function whyLines(reason: NodeReason, paint: Paint, nowMs: number): strin
     lines.push(`statement of ${SPEAKERS[origin]}${denied}: ${truncate(factText(fact), PROMPT_WIDTH)}`);
   }
   for (const { statement, valid_to, by } of reason.replaced) {
-    const since = valid_to === null ? '' : ` since ${valid_to.slice(0, 10)}`;
+    const since = valid_to === null ? '' : ` since ${localDay(valid_to)}`;
     const what = statement === null ? 'all of it' : `"${truncate(oneLine(statement), PROMPT_WIDTH)}"`;
     lines.push(`no longer so${since}: ${what}${by === null ? '' : `; replaced by ${shortId(by)}`}`);
   }

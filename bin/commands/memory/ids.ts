@@ -32,7 +32,7 @@ async function newestId(client: EngineClient): Promise<string> {
   return any.node_id;
 }
 
-/** Row numbers of the last list of this shell as ids, everything else as it is. @throws CometError `not_found` */
+/** Row numbers of the last list of this shell as ids, the rest as it is. @throws CometError `not_found`, `usage` */
 export async function rowIds(context: Context, kind: Kind, inputs: readonly string[]): Promise<string[]> {
   if (inputs.includes('')) throw new CometError('usage', 'expected an id (got "")');
   if (!inputs.some((name) => ROW.test(name))) return [...inputs];

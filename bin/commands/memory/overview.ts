@@ -2,7 +2,7 @@ import { lstat, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { type HomePaths, resolveDirectory } from '../../../common/paths.ts';
-import { oneLine, printable } from '../../../common/text.ts';
+import { localDay, oneLine, printable } from '../../../common/text.ts';
 import { ago, type Costs, factText, type Paint, savedLine } from '../../../engine/api/index.ts';
 import type { MemoryStats, ProjectView } from '../../../memory/index.ts';
 import { addCommand, type CommandFlags, type Context, readingEngine } from '../../context.ts';
@@ -31,8 +31,7 @@ const ROWS = 3;
 export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): string[] {
   const { sessions, turns, nodes, facts } = view.counts;
   const { since, until } = view;
-  const span =
-    since === null || until === null ? '' : `, from ${since.slice(0, 10)} to ${ago(Date.parse(until), nowMs)}`;
+  const span = since === null || until === null ? '' : `, from ${localDay(since)} to ${ago(Date.parse(until), nowMs)}`;
   const cut = (text: string): string => truncate(text, width);
   const counted = (name: string, all: readonly { readonly name: string; readonly nodes: number }[]): string[] => {
     const list = all.map((each) => `${oneLine(each.name)} ${each.nodes}`).join(', ');
@@ -122,7 +121,10 @@ export function statsLines(stats: Stats, paint: Paint): string[] {
       'made of',
       [plural(stats.turns, 'turn'), plural(stats.sessions, 'session'), plural(stats.projects, 'project')].join(', '),
     ],
-    ['since', stats.oldest === null ? 'nothing yet' : `${stats.oldest.slice(0, 10)} to ${stats.newest?.slice(0, 10)}`],
+    [
+      'since',
+      [stats.oldest, stats.newest].flatMap((at) => (at === null ? [] : localDay(at))).join(' to ') || 'nothing yet',
+    ],
     ['importance', counts(stats.by_importance, { HIGH: 'high', MED: 'medium', LOW: 'low' })],
     ['recalled', counts(stats.by_recall_mode, RECALLED)],
     ['from', counts(stats.by_origin, SPEAKERS)],

@@ -13,7 +13,7 @@ export function getRow(totals: Totals) {
   return { requests, original, sent, own, ...cache, untouched_usd, sent_usd, own_usd, net_saved_usd };
 }
 
-/** What was saved: by day (UTC), oldest first; by session, newest first; by project, by what it cost. */
+/** What was saved: by day, oldest first; by session, newest first; by project, by what it cost. */
 export async function savingsView({ memory, ledger, titles }: Pick<EngineServices, 'memory' | 'ledger' | 'titles'>) {
   const counted = (await memory.library.listSessions()).flatMap((session) => {
     const totals = ledger.conversation(session.session_id)?.totals;

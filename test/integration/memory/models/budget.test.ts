@@ -2,11 +2,17 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
 import type { Memory } from '../../../../memory/index.ts';
 import { writtenBy } from '../../../../memory/library.ts';
-import { type Budget, createUsageFile, openBudget, type UsageStore } from '../../../../memory/models/quota.ts';
+import {
+  type Budget,
+  createUsageCounter,
+  createUsageFile,
+  openBudget,
+  type UsageStore,
+} from '../../../../memory/models/quota.ts';
 import { createDisk, type Disk, openRig } from '../../../helpers/memory-rig.ts';
 import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
 import { talk } from '../../../helpers/turns.ts';
@@ -248,4 +254,19 @@ describe('the use of a day', () => {
     await governor.close();
     expect(existsSync(file)).toBe(false);
   });
+});
+
+test('a day of use is one of this machine', () => {
+  vi.stubEnv('TZ', 'America/Los_Angeles');
+  try {
+    let nowMs = Date.parse('2026-11-28T17:00');
+    const usage = createUsageCounter(() => nowMs);
+    usage.record({ calls: 1, tokens: 600, costUsd: 0.01 });
+    expect(usage.today()).toMatchObject({ day: '2026-11-28', calls: 1 });
+    // The same day of UTC.
+    nowMs = Date.parse('2026-11-29T08:00');
+    expect(usage.today()).toMatchObject({ day: '2026-11-29', calls: 0 });
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });

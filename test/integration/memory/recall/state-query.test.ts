@@ -1,6 +1,10 @@
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import type { Memory } from '../../../../memory/index.ts';
+import { memoryLine } from '../../../../memory/recall/format-memory.ts';
+import { readProjectState, stateLine } from '../../../../memory/recall/project-state.ts';
+import { validityNote } from '../../../../memory/text/validity.ts';
 import { createDisk, openRig } from '../../../helpers/memory-rig.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
 import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
 const AT = 1_800_000_000_000;
@@ -132,4 +136,20 @@ test('the tasks of the agent’s own list as they were left, until they are done
   memory.capture.captureTurns([listed('s2', 1_000, ['Move the worker', 'completed'], ['Write docs', 'in_progress'])]);
   await memory.maintenance.flush(60_000);
   expect(await left()).toEqual(['Write docs (in progress)']);
+});
+
+test('lines have the day of this machine, as the dates in their texts', () => {
+  vi.stubEnv('TZ', 'America/Los_Angeles');
+  try {
+    const open = [{ text: 'Call Ines tomorrow (2026-11-29).', origin: 'user' as const, turn: 't1' }];
+    const node = makeNode({ valid_from: '2026-11-29T00:42:20.711Z', open, turns: ['t1'] });
+    const [item] = readProjectState([node]).open;
+    expect(item && stateLine(item).text).toContain('] 2026-11-28 open (user): Call Ines tomorrow (2026-11-29).');
+    expect(memoryLine(node, null).text).toContain('] 2026-11-28 (');
+    expect(validityNote({ ...node, valid_to: '2026-11-30T01:00:00.000Z' })).toBe(
+      '[no longer so: 2026-11-28 to 2026-11-29]',
+    );
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });

@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { appendFile, mkdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
 import { openCostLedger } from '../../../../proxy/ledger/index.ts';
 import { type LedgerRecord, openLedgerFile } from '../../../../proxy/ledger/store.ts';
@@ -26,7 +26,28 @@ function ledgerOn(file: string, nowMs = 0, reported: string[] = []) {
 
 const own = { conversation: 's', calls: 1, tokens: 10, usd: 0.25 };
 
+afterEach(() => vi.unstubAllEnvs());
+
 describe('the ledger file', () => {
+  it.each([
+    ['America/Los_Angeles', '2026-11-28', '2026-11-29'],
+    ['Asia/Tokyo', '2026-11-29', '2026-11-30'],
+  ])('counts by the days of %s', async (zone, evening, morning) => {
+    vi.stubEnv('TZ', zone);
+    const file = path.join(dir, 'zones', zone, 'costs.jsonl');
+    await mkdir(path.dirname(file), { recursive: true });
+    // One day of UTC, in both zones.
+    for (const at of [`${evening}T17:00`, `${morning}T08:00`]) {
+      const ledger = await ledgerOn(file, Date.parse(at));
+      ledger.recordOwnCall(own);
+      await ledger.close();
+    }
+    const ledger = await ledgerOn(file);
+    expect(ledger.days().map(([day]) => day)).toEqual([evening, morning]);
+    expect(ledger.totals(Date.parse(`${morning}T08:00`)).ownCalls).toBe(1);
+    await ledger.close();
+  });
+
   it('is the user’s alone', async () => {
     const file = path.join(dir, 'modes', 'costs.jsonl');
     const ledger = await ledgerOn(file);
