@@ -89,7 +89,7 @@ describe.skipIf(process.platform !== 'linux')('setup', () => {
     const text = `// mine\n${OWN_LINE}`;
     await writeFile(settings, text);
     const { code, stdout, stderr } = await home.run(['setup', '--yes', '--without', 'service'], { env });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('not plain JSON') });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('not plain JSON; correct it') });
     expect(stdout).toContain('statusline  left out: you have one of your own');
     await run('setup', '--undo', '--yes');
     expect(await readFile(settings, 'utf8')).toBe(text);
