@@ -24,7 +24,13 @@ export interface Shape {
   readonly ttl: '5m' | '1h';
   readonly cwd: string;
   readonly entries: readonly Entry[];
+  /** Fields of the body in place of those of Claude Code. */
+  readonly fields?: Json;
+  /** Where breakpoints stand beside those of the system prompt; on the newest message by default. */
+  readonly marks?: (typeof MARKS)[number];
 }
+
+export const MARKS = ['newest', 'last two', 'inside', 'automatic', 'both', 'tools'] as const;
 
 export interface Form {
   /** Differs from request to request, in the attribution. */
@@ -40,19 +46,29 @@ export function getBody(shape: Shape, { nonce, aside = false, fields = {}, userI
   const manual = findModelTraits(shape.model).thinking === 'manual';
   const newest = shape.entries.findLastIndex((entry) => entry.role === 'user') - (aside ? 1 : 0);
   const takesSystem = findModelTraits(shape.model).systemMessages;
+  const { marks = 'newest' } = shape;
+  const before = shape.entries.findLastIndex((entry, index) => entry.role === 'user' && index < newest);
+  const marked = marks === 'automatic' ? [] : marks === 'last two' ? [before, newest] : [newest];
   const messages = shape.entries.flatMap((entry, index) =>
-    index === newest ? written(entry, takesSystem, control(shape)) : asHistory(entry, takesSystem),
+    marked.includes(index)
+      ? written(entry, takesSystem, control(shape), marks === 'inside')
+      : asHistory(entry, takesSystem),
   );
   const rest: Json = {
     system: systemBlocks(shape, nonce),
-    tools: TOOLS,
+    tools:
+      marks === 'tools'
+        ? TOOLS.map((tool, at) => (at === 0 ? tool : { ...tool, cache_control: control(shape) }))
+        : TOOLS,
     metadata: { user_id: userId ?? JSON.stringify({ device_id: 'd', account_uuid: '', session_id: shape.sessionId }) },
     max_tokens: 64_000,
     thinking: manual ? { budget_tokens: 31_999, type: 'enabled' } : { type: 'adaptive' },
     context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
     ...(!manual && { output_config: { effort: shape.effort } }),
     ...(isNew(shape) && { diagnostics: { previous_message_id: `msg_${nonce - 1}` } }),
+    ...((marks === 'automatic' || marks === 'both') && { cache_control: control(shape) }),
     stream: true,
+    ...shape.fields,
     ...fields,
   };
   const head = `{"model":${JSON.stringify(shape.model)},"messages":[${messages.join()}],`;
@@ -73,7 +89,7 @@ export function getHeaders(shape: Shape, more: Readonly<Record<string, string>> 
 export const BETAS =
   'claude-code-20250219,interleaved-thinking-2025-05-14,context-management-2025-06-27,prompt-caching-scope-2026-01-05,mid-conversation-system-2026-04-07,effort-2025-11-24';
 
-const NEW_BETAS =
+export const NEW_BETAS =
   'per-turn-control-2026-07-01,mid-conversation-tool-changes-2026-07-01,mid-conversation-system-clear-at-2026-08-21,thinking-binding-controls-2026-08-01,thinking-display-updates-2026-08-18,cache-diagnosis-2026-04-07';
 
 const TOOLS: readonly Json[] = ['Bash', 'Read'].map((name) => ({
@@ -94,19 +110,26 @@ function asHistory(entry: Entry, takesSystem: boolean): string[] {
 export const isNew = ({ version }: Pick<Shape, 'version'>): boolean => version === '2.1.332';
 
 /** One text alone is a string once it is history; the newest message is blocks, the last with the breakpoint. */
-function written(entry: Entry, takesSystem: boolean, mark: Json | null): string[] {
+function written(entry: Entry, takesSystem: boolean, mark: Json | null, isInside = false): string[] {
   const notes = entry.role === 'user' ? entry.notes : [];
   const blocks = entry.role === 'user' && !takesSystem ? withReminders(entry.blocks, notes) : entry.blocks;
-  const at = blocks.findLastIndex((block) => block['type'] !== 'thinking');
+  const at = blocks.findLastIndex((block) => !/thinking$/.test(String(block['type'])));
   const [only] = blocks;
   const content =
     mark !== null
-      ? blocks.map((block, index) => (index === at ? { ...block, cache_control: mark } : block))
+      ? blocks.map((block, index) => (index === at ? withMark(block, mark, isInside) : block))
       : entry.role === 'user' && blocks.length === 1 && only?.['type'] === 'text' && !only['citations']
         ? only['text']
         : blocks;
   const said = takesSystem ? notes.map(writeNote) : [];
   return [JSON.stringify({ role: entry.role, content }), ...said];
+}
+
+/** On the block, or on the last part of a result. */
+function withMark(block: Json, mark: Json, isInside: boolean): Json {
+  const { content } = block;
+  if (!isInside || !Array.isArray(content) || content.length === 0) return { ...block, cache_control: mark };
+  return { ...block, content: [...content.slice(0, -1), { ...(content.at(-1) as Json), cache_control: mark }] };
 }
 
 /** Without a text it is the directive alone. */

@@ -8,8 +8,20 @@ export interface Round {
   readonly thinking?: readonly string[];
   readonly text?: string;
   readonly note?: string;
+  /** Blocks of the answer before its calls, such as those of tools that the server runs. */
+  readonly before?: readonly AnswerBlock[];
+  /** Called with the others; its result comes with the next answer. */
+  readonly open?: ServerCall;
+  /** Each result is a message of its own. */
+  readonly isSplit?: boolean;
   /** What the user typed meanwhile: after interrupting the calls, after an error of the API, or for Claude to take up. */
   readonly typed?: { readonly how: 'interrupted' | 'error' | 'queued' | 'noted'; readonly text: string };
+}
+
+/** A call that the server runs, and its result. */
+export interface ServerCall {
+  readonly call: AnswerBlock;
+  readonly result: AnswerBlock;
 }
 
 export interface Turn {
@@ -24,6 +36,14 @@ export interface Turn {
   readonly cites?: boolean;
   /** The last answer's blocks in place of thinking and text. */
   readonly closing?: readonly AnswerBlock[];
+  /** The last answer comes in two: the turn is paused for a server's tool. */
+  readonly pause?: ServerCall;
+  /** The last answer ends early, or is refused: what the client holds of it, and what it says then. */
+  readonly ends?: {
+    readonly by: 'aborted_by_client' | 'cut_by_upstream' | 'max_tokens' | 'refusal';
+    readonly after: number;
+    readonly says?: string;
+  };
 }
 
 /** A request of the conversation itself, and where it stood in it. */
@@ -59,7 +79,7 @@ export interface Terminal {
   clearResults(): void;
   /** All thinking so far, as after a refusal. */
   stripThinking(): void;
-  become(change: Partial<Pick<Shape, 'model' | 'effort' | 'sessionId' | 'entries'>>): void;
+  become(change: Partial<Pick<Shape, 'model' | 'effort' | 'sessionId' | 'entries' | 'fields' | 'marks'>>): void;
   /** Another terminal that goes on from here. */
   fork(sessionId: string): Terminal;
 }
@@ -101,23 +121,22 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
   const said: Said[] = [];
 
   const hold = (...entries: readonly Entry[]): void => {
-    shape = { ...shape, entries: [...shape.entries, ...entries] };
+    for (const entry of entries) shape = { ...shape, entries: joined(shape.entries, entry) };
   };
   const strip = (): void => {
     shape = { ...shape, entries: shape.entries.map(withoutThinking) };
   };
-  const getRequest = (answer: readonly AnswerBlock[], stopReason?: string): WireRequest => {
+  const getRequest = (answer: readonly AnswerBlock[], more: Partial<WireRequest> = {}): WireRequest => {
     nonce += 1;
-    return {
-      bytes: getBody(shape, { nonce, ...form }),
-      headers: getHeaders(shape, headers),
-      answer,
-      ...(stopReason !== undefined && { stopReason }),
-    };
+    return { bytes: getBody(shape, { nonce, ...form }), headers: getHeaders(shape, headers), answer, ...more };
   };
-  const ask = async (answer: readonly AnswerBlock[], route: Route): Promise<Exchange> => {
+  const ask = async (
+    answer: readonly AnswerBlock[],
+    route: Route,
+    more: Partial<WireRequest> = {},
+  ): Promise<Exchange> => {
     const { entries } = shape;
-    const exchange = await rig.send(getRequest(answer), route);
+    const exchange = await rig.send(getRequest(answer, more), route);
     const thinking = entries.filter((entry) => withoutThinking(entry) !== entry);
     const clientOnly = isStale || !exchange.rewritten || (isAltered && thinking.every((entry) => unproxied.has(entry)));
     const ownFault = exchange.refusal !== null && thinking.length > 0 && clientOnly;
@@ -126,7 +145,7 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
     isStale &&= exchange.refusal !== null;
     if (!ownFault) return exchange;
     strip();
-    return ask(answer, route);
+    return ask(answer, route, more);
   };
 
   return {
@@ -137,31 +156,62 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
     async ask(turn, route = 'messages') {
       const exchanges: Exchange[] = [];
       hold(promptEntry(shape, turn));
-      for (const [index, round] of [...(turn.rounds ?? []), null].entries()) {
-        const id = `${shape.entries.length}x${index}`;
-        const exchange = await ask(round === null ? closing(shape, turn) : opening(shape, round, id), route);
+      let open: readonly AnswerBlock[] = [];
+      const tell = async (blocks: readonly AnswerBlock[], more?: Partial<WireRequest>): Promise<boolean> => {
+        const exchange = await ask([...open, ...blocks], route, more);
         exchanges.push(exchange);
-        if (exchange.refusal !== null) break;
-        const answer: Entry = { role: 'assistant', blocks: exchange.content };
+        open = [];
+        if (exchange.refusal !== null) return false;
+        const held = more?.cut === undefined ? exchange.content : withoutOpen(exchange.content);
+        if (held.length === 0) return true;
+        const answer: Entry = { role: 'assistant', blocks: held };
         if (!exchange.rewritten) unproxied.add(answer);
-        hold(answer);
-        if (round !== null) hold(resultEntry(shape, round, id));
+        shape = { ...shape, entries: [...shape.entries, answer] };
+        return true;
+      };
+      for (const [index, round] of (turn.rounds ?? []).entries()) {
+        const id = `${shape.entries.length}x${index}`;
+        if (!(await tell(opening(shape, round, id)))) return exchanges;
+        open = round.open === undefined || !mayOpen(shape, round) ? [] : [round.open.result];
+        shape = { ...shape, entries: [...shape.entries, ...resultEntries(shape, round, id)] };
       }
+      const { pause, ends } = turn;
+      if (pause !== undefined) {
+        const first = [...thoughts(shape, turn.thinking), pause.call];
+        if (!(await tell(first, { stopReason: 'pause_turn' }))) return exchanges;
+        open = [pause.result];
+      }
+      const rest = closing(shape, turn);
+      if (ends === undefined) {
+        await tell(rest);
+        return exchanges;
+      }
+      const { by, after, says } = ends;
+      const isCut = by === 'aborted_by_client' || by === 'cut_by_upstream';
+      const isTold = await tell(
+        isCut ? rest : withoutOpen(rest.slice(0, after)),
+        isCut ? { cut: { by, after } } : { stopReason: by },
+      );
+      if (isTold && says !== undefined) hold({ role: 'user', blocks: [{ type: 'text', text: says }], notes: [] });
       return exchanges;
     },
     again(route = 'messages') {
       const newest = said.at(-1) as Said;
       return rig.send(newest.exchange.request, route);
     },
-    resume: (answer, stopReason) => rig.send(getRequest(answer, stopReason)),
-    aside(prompt, more = {}) {
+    resume: (answer, stopReason) => rig.send(getRequest(answer, { stopReason })),
+    async aside(prompt, more = {}) {
       nonce += 1;
       const asked: Entry = { role: 'user', blocks: [{ type: 'text', text: prompt }], notes: [] };
-      const bytes = getBody({ ...shape, entries: [...shape.entries, asked] }, { nonce, aside: true, ...form });
+      const bytes = getBody({ ...shape, entries: joined(shape.entries, asked) }, { nonce, aside: true, ...form });
       const answer: AnswerBlock[] = [{ type: 'text', text: 'A few words.' }];
       const hint = { 'x-claude-code-request-class': prompt === SUMMARISE ? 'compaction' : 'auxiliary' };
       const all = { ...headers, ...(isNew(shape) && hint), ...more };
-      return rig.send({ bytes, headers: getHeaders(shape, all), answer });
+      const exchange = await rig.send({ bytes, headers: getHeaders(shape, all), answer });
+      if (exchange.refusal === null || !isStale) return exchange;
+      isStale = false;
+      strip();
+      return this.aside(prompt, more);
     },
     rewind(turns) {
       const prompts = shape.entries.flatMap((entry, index) => (isPrompt(entry) ? [index] : []));
@@ -174,7 +224,7 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
       const summary = { type: 'text', text: `${CONTINUED}\nSteps were taken.` };
       // What cites a document of the summarized history would be refused with or without a proxy.
       const isKept = last?.blocks.every((block) => block['type'] !== 'tool_use' && block['citations'] === undefined);
-      const kept = last !== undefined && isKept ? [last] : [];
+      const kept = last !== undefined && isKept && isWhole(last.blocks) ? [last] : [];
       const notes = kept.length > 0 ? [{ text: TOOLS_NOTE }] : [];
       const blocks = isNew(shape) ? [summary] : [{ type: 'text', text: REMINDER }, summary];
       const first: Entry = { role: 'user', blocks, notes: isNew(shape) ? withEffort(shape, []) : notes };
@@ -189,11 +239,25 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
     },
     stripThinking: strip,
     become(change) {
+      isStale ||= 'fields' in change;
       shape = { ...shape, ...change };
     },
     fork: (sessionId) =>
       createTerminal(rig, { ...options, ...shape, sessionId, isStale: isStale || isAltered, unproxied }),
   };
+}
+
+/** What the client says in a row is one message where system messages follow one of them. */
+function joined(entries: readonly Entry[], entry: Entry): readonly Entry[] {
+  const last = entries.at(-1);
+  if (last?.role !== 'user' || entry.role !== 'user') return [...entries, entry];
+  if (last.notes.length === 0 && entry.blocks.length % 2 === 0) return [...entries, entry];
+  const one: Entry = {
+    role: 'user',
+    blocks: [...last.blocks, ...entry.blocks],
+    notes: [...last.notes, ...entry.notes],
+  };
+  return [...entries.slice(0, -1), one];
 }
 
 export function isPrompt(entry: Entry): boolean {
@@ -270,10 +334,23 @@ function resultEntry(shape: Shape, round: Round, id: string): Entry {
   return { role: 'user', blocks: [...blocks, ...texts], notes: [...said, ...tokenNotes(shape), ...nudge] };
 }
 
+/** One entry, or one for each result, what is said behind the last. */
+function resultEntries(shape: Shape, round: Round, id: string): readonly Entry[] {
+  const whole = resultEntry(shape, round, id);
+  if (round.isSplit !== true || whole.role !== 'user') return [whole];
+  const results = whole.blocks.filter((block) => block['type'] === 'tool_result');
+  const others = whole.blocks.filter((block) => block['type'] !== 'tool_result');
+  const entries = results.map((block): Entry => ({ role: 'user', blocks: [block], notes: [] }));
+  if (others.length > 0) entries.push({ role: 'user', blocks: others, notes: [] });
+  return [...entries.slice(0, -1), { ...(entries.at(-1) as Entry), notes: whole.notes } as Entry];
+}
+
 function opening(shape: Shape, round: Round, id: string): readonly AnswerBlock[] {
   return [
     ...thoughts(shape, round.thinking),
     ...(round.text === undefined ? [] : [{ type: 'text' as const, text: round.text }]),
+    ...(round.before ?? []),
+    ...(round.open === undefined || !mayOpen(shape, round) ? [] : [round.open.call]),
     ...round.calls.map(({ name, input }, at) => ({
       type: 'tool_use' as const,
       id: `toolu_${id}x${at}`,
@@ -288,12 +365,35 @@ function closing(shape: Shape, turn: Turn): readonly AnswerBlock[] {
   const citation = { type: 'char_location', cited_text: 'A', document_index: documents - 1 };
   const citations = turn.cites && documents > 0 ? { citations: [citation] } : {};
   return (
-    turn.closing ?? [...thoughts(shape, turn.thinking), { type: 'text', text: turn.answer ?? 'Done.', ...citations }]
+    turn.closing?.filter(({ type }) => type !== 'thinking' || thoughts(shape, ['x']).length > 0) ?? [
+      ...thoughts(shape, turn.thinking),
+      { type: 'text', text: turn.answer ?? 'Done.', ...citations },
+    ]
   );
+}
+
+/** Without calls of the server's whose result did not arrive. */
+function withoutOpen<T extends Json>(blocks: readonly T[]): readonly T[] {
+  const answered = new Set(blocks.map((block) => block['tool_use_id']));
+  return blocks.filter(({ type, id }) => !/^(server|mcp)_tool_use$/.test(String(type)) || answered.has(id));
+}
+
+/** Each result of a server's tool has its call, and each call its result. */
+function isWhole(blocks: readonly Json[]): boolean {
+  const [calls, results] = [blocks.map(({ id }) => id), blocks.map((block) => block['tool_use_id'])];
+  return [...calls, ...results].every((id) => id === undefined || (calls.includes(id) && results.includes(id)));
+}
+
+/** Beside an open call of the server's there may be results only. */
+function mayOpen(shape: Shape, round: Round): boolean {
+  const { notes = [], blocks } = { notes: [], ...resultEntry(shape, round, '') };
+  return notes.length === 0 && blocks.every(({ type }) => type === 'tool_result');
 }
 
 /** With manual thinking the model always thinks. */
 function thoughts(shape: Shape, texts: readonly string[] = []): readonly AnswerBlock[] {
+  const isOff = Object(shape.fields?.['thinking']).type === 'disabled';
+  if (isOff) return [];
   const manual = findModelTraits(shape.model).thinking === 'manual';
   const said = texts.length === 0 && manual ? ['I think.'] : texts;
   return said.map((thinking) => ({ type: 'thinking', thinking }));

@@ -48,6 +48,8 @@ export interface WireRequest {
   /** What the model says to it. */
   readonly answer: readonly AnswerBlock[];
   readonly stopReason?: string;
+  /** The response ends behind this many blocks of the answer. */
+  readonly cut?: { readonly after: number; readonly by: 'aborted_by_client' | 'cut_by_upstream' };
 }
 
 /**
@@ -193,11 +195,12 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
         route === 'overloaded' || route === 'uncounted'
           ? OVERLOADED
           : judge.judge({ body, headers: request.headers, atMs: clock.nowMs, path });
-      const content = verdict.refusal === null ? verdict.seal(request.answer) : [];
+      const { cut } = request;
+      const content = verdict.refusal === null ? verdict.seal(request.answer.slice(0, cut?.after)) : [];
       const calls = content.some((block) => block['type'] === 'tool_use');
       outcome?.onResponse({
         status: verdict.refusal?.status ?? 200,
-        end: 'complete',
+        end: cut?.by ?? 'complete',
         errorText: verdict.refusal === null ? '' : JSON.stringify(verdict.refusal),
         headers: {},
         message:
@@ -206,7 +209,7 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
                 id: 'msg',
                 model: '',
                 content,
-                stopReason: request.stopReason ?? (calls ? 'tool_use' : 'end_turn'),
+                stopReason: cut === undefined ? (request.stopReason ?? (calls ? 'tool_use' : 'end_turn')) : null,
                 usage: { ...verdict.usage, output: 1 },
               }
             : null,

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import type { RetrievalMode } from '../../proxy/rewrite/render.ts';
 import { createFakeMemory } from '../helpers/fake-memory.ts';
-import { isNew, type Version } from './body.ts';
+import { findRefusal } from '../mock-anthropic/rules.ts';
+import { BETAS, isNew, MARKS, NEW_BETAS, type Version } from './body.ts';
 import { compare, getGaps, getSystem, isBoundAlike } from './compare.ts';
-import { createTerminal, INSTRUCTIONS, isPrompt, type Said, type Terminal } from './fake-client.ts';
+import { createTerminal, INSTRUCTIONS, isPrompt, type Said, type Terminal, type Turn } from './fake-client.ts';
 import { createWireRig, type Exchange, earlyCuts, type Json, type Route, type WireRig } from './rewriter-rig.ts';
-import { type Random, randomFrom, randomTurn } from './turns.ts';
+import { type Random, randomFrom, randomTurn, WIDE_BETAS, widen } from './turns.ts';
 
 /** What a user or the machine may do next; a frequent action is listed several times. */
 const ACTIONS = [
@@ -31,6 +32,10 @@ const ACTIONS = [
   'errand',
   'results cleared',
   'thinking stripped',
+  'marks',
+  'update',
+  'mode',
+  'side by side',
 ] as const;
 
 /** One generated conversation: plain JSON, so that a counterexample is kept as a fixture. */
@@ -40,6 +45,8 @@ export interface Scenario {
   /** Absent in older counterexamples. */
   readonly version?: Version;
   readonly ttl: '5m' | '1h';
+  /** With blocks and ends that Claude Code's own requests seldom have. Absent in older counterexamples. */
+  readonly isWide?: boolean;
   readonly retrieval: RetrievalMode;
   readonly margin: number;
   readonly actions: readonly (readonly [(typeof ACTIONS)[number], number])[];
@@ -79,6 +86,7 @@ export function scenarios(models: readonly string[]): fc.Arbitrary<Scenario> {
     model: fc.constantFrom(...models),
     version: fc.constantFrom<Version>('2.1.197', '2.1.332'),
     ttl: fc.constantFrom<'5m' | '1h'>('5m', '1h'),
+    isWide: fc.boolean(),
     retrieval: fc.constantFrom<RetrievalMode>('auto', 'auto', 'user-block', 'system-message', 'system-field', 'off'),
     margin: fc.constantFrom(0, 0, 1),
     actions: fc.oneof(
@@ -96,12 +104,16 @@ export async function runScenario(scenario: Scenario, enforceThinking: boolean, 
   // With room for one session, every other one is read back from disk.
   const heldSessions = scenario.seed % 2 === 0 ? { heldSessions: 1 } : {};
   const rig = await createWireRig({ config: { retrieval, cut }, enforceThinking, memory, ...heldSessions });
-  const first = createTerminal(rig, { model, ttl, version, sessionId: sessionId(0) });
+  const headers: Record<string, string> =
+    scenario.isWide === true ? { 'anthropic-beta': `${BETAS},${NEW_BETAS},${WIDE_BETAS}` } : {};
+  const first = createTerminal(rig, { model, ttl, version, sessionId: sessionId(0), headers });
   const world: World = {
     rig,
     terminals: [first],
     at: 0,
     random: randomFrom(scenario.seed),
+    betas: headers,
+    wide: scenario.isWide === true ? randomFrom(scenario.seed + 1) : null,
     checked: new Map(),
     counts,
   };
@@ -124,6 +136,8 @@ interface World {
   readonly terminals: Terminal[];
   at: number;
   readonly random: Random;
+  readonly wide: Random | null;
+  readonly betas: Readonly<Record<string, string>>;
   /** For each terminal, how many of its requests were checked. */
   readonly checked: Map<Terminal, number>;
   readonly counts: Counts;
@@ -132,6 +146,27 @@ interface World {
 const MODELS = ['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-opus-4-8', 'claude-sonnet-4-6', 'claude-haiku-4-5'];
 const WAITS_MS = [30_000, 400_000, 7_200_000, 3 * 86_400_000];
 const ASIDES = ['[SUGGESTION MODE: say what comes next]', 'What was that port again?'];
+
+const TOOL = { name: 'Bash', input_schema: { type: 'object' } };
+const UPDATES: readonly Json[] = [
+  {},
+  { tools: [TOOL] },
+  { tools: [TOOL, { name: 'Late', defer_loading: true, input_schema: { type: 'object' } }] },
+  { system: 'You help. \n - Primary working directory: /home/ada/app\n' },
+  { system: [] },
+  { system: '' },
+  { system: undefined },
+  { container: 'container_1' },
+];
+
+/** Two requests at once that go on from the same history, such as two terminals on one session. */
+async function sideBySide(world: World, active: Terminal): Promise<void> {
+  const other = active.fork(active.shape.sessionId);
+  const turns = [1, 2].map((rounds) => randomTurn(world.random, rounds));
+  const all = await Promise.all([active.ask(turns[0] as Turn), other.ask(turns[1] as Turn)]);
+  for (const exchange of all.flat()) expectTaken(exchange);
+  world.checked.set(active, active.said.length);
+}
 
 async function perform(world: World, action: (typeof ACTIONS)[number], amount: number): Promise<void> {
   const { rig, terminals } = world;
@@ -188,12 +223,21 @@ async function perform(world: World, action: (typeof ACTIONS)[number], amount: n
       return active.clearResults();
     case 'thinking stripped':
       return active.stripThinking();
+    case 'marks':
+      return active.become({ marks: MARKS[amount % MARKS.length] as (typeof MARKS)[number] });
+    case 'update':
+      return active.become({ fields: UPDATES[amount % UPDATES.length] as Json });
+    case 'mode':
+      return active.become({ fields: { thinking: { type: 'disabled' } } });
+    case 'side by side':
+      return sideBySide(world, active);
   }
 }
 
 async function turn(world: World, rounds: number, route: Route = 'messages'): Promise<void> {
   const active = world.terminals[world.at] as Terminal;
-  await active.ask(randomTurn(world.random, rounds), route);
+  const plain = randomTurn(world.random, rounds);
+  await active.ask(world.wide === null ? plain : widen(world.wide, plain), route);
   const from = world.checked.get(active) ?? 0;
   active.said.slice(from).forEach((said, index) => {
     checkRequest(world, active, said, from + index);
@@ -208,7 +252,7 @@ function checkRequest({ counts }: World, { said: all }: Terminal, said: Said, in
     counts.ownFaults += 1;
     return;
   }
-  if (exchange.refusal !== null) throw new Error(`refused: ${exchange.refusal.message}`);
+  expectAccepted(exchange);
   const fresh = said.entries.at(-1);
   if (fresh !== undefined && isPrompt(fresh)) counts.prompts += 1;
   const sides = compare(exchange);
@@ -256,7 +300,8 @@ function expectStable(before: Said, now: Said): void {
   const [was, is] = [compare(before.exchange).sent, compare(now.exchange).sent];
   const moved = was.findIndex((message, index) => !isBoundAlike(message, is[index] ?? '{}'));
   if (moved >= 0) throw new Error(`message ${moved} changed within an epoch`);
-  if (getSystem(before.exchange.sent) !== getSystem(now.exchange.sent))
+  const [had, has] = [before.exchange.request.bytes, now.exchange.request.bytes].map(getSystem);
+  if (had === has && getSystem(before.exchange.sent) !== getSystem(now.exchange.sent))
     throw new Error('system changed within an epoch');
 }
 
@@ -281,9 +326,10 @@ function citesUnsent({ content, sent }: Exchange): boolean {
   return cited.some((index) => index >= documents);
 }
 
-async function subagent({ rig, random }: World, parent: Terminal): Promise<void> {
+async function subagent({ rig, random, betas }: World, parent: Terminal): Promise<void> {
   const { model, version, sessionId: id, entries } = parent.shape;
   const headers = {
+    ...betas,
     'x-claude-code-agent-id': 'a1',
     ...(isNew(parent.shape) && { 'x-claude-code-request-class': 'subagent' }),
   };
@@ -299,12 +345,12 @@ async function subagent({ rig, random }: World, parent: Terminal): Promise<void>
 }
 
 /** A fork with tools of its own, such as a subagent with the history of its parent. */
-async function errand({ rig, random }: World, parent: Terminal, amount: number): Promise<void> {
+async function errand({ rig, random, betas }: World, parent: Terminal, amount: number): Promise<void> {
   const headers: Record<string, string> =
     amount % 2 === 0
       ? { 'x-claude-code-agent-id': 'a2', 'x-claude-code-request-class': 'subagent' }
       : { 'x-claude-code-request-class': 'auxiliary' };
-  const fork = createTerminal(rig, { ...parent.shape, headers });
+  const fork = createTerminal(rig, { ...parent.shape, headers: { ...betas, ...headers } });
   const exchanges = await fork.ask({ ...randomTurn(random, 1 + (amount % 3)), prompt: 'Note what was said.' });
   for (const exchange of exchanges) expectTaken(exchange);
   const newest = parent.said.at(-1);
@@ -318,9 +364,15 @@ async function errand({ rig, random }: World, parent: Terminal, amount: number):
 
 const countSigned = (sent: Buffer): number => sent.toString().split('"signature"').length;
 
+function expectAccepted({ refusal, request: { bytes, headers } }: Exchange): void {
+  if (refusal === null) return;
+  const own = findRefusal(JSON.parse(bytes.toString()), (headers['anthropic-beta'] ?? '').split(','), bytes.length);
+  throw new Error(`${own === null ? 'refused' : `the client's: ${own.message}`}: ${refusal.message}`);
+}
+
 /** A refusal of an unchanged request is the client's own fault. */
-function expectTaken({ refusal, rewritten }: Exchange): void {
-  if (refusal !== null && rewritten) throw new Error(`refused: ${refusal.message}`);
+function expectTaken(exchange: Exchange): void {
+  if (exchange.refusal !== null && exchange.rewritten) expectAccepted(exchange);
 }
 
 function sessionId(number: number): string {
