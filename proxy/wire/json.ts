@@ -261,15 +261,16 @@ export function encodeSystemMessage(text: string): Buffer {
 }
 
 /** Appends a system block. `system[0]` and all of Claude Code's blocks keep their place and their bytes. */
-export function appendSystemBlock(view: { readonly body: Buffer; readonly scan: BodyScan }, text: string): Edit[] {
-  const block = encodeTextBlock(text);
+export function appendSystemBlock(view: { readonly body: Buffer; readonly scan: BodyScan }, added: string): Edit[] {
+  const block = encodeTextBlock(added);
   const last = view.scan.system?.at(-1);
   if (last !== undefined) return [{ start: last.end, end: last.end, bytes: prefixWithCommas([block]) }];
   const value = view.scan.fields.get('system');
-  if (value === undefined || typeof parseSlice(view.body, value) !== 'string') return [];
-  const received = view.body.subarray(value.start, value.end);
-  const pieces = [Buffer.from('[{"type":"text","text":'), received, Buffer.from('},'), block, Buffer.from(']')];
-  return [{ ...value, bytes: Buffer.concat(pieces) }];
+  const text = value === undefined ? null : parseSlice(view.body, value);
+  if (value === undefined || typeof text !== 'string') return [];
+  // An empty string is no block.
+  const joined = prefixWithCommas(text === '' ? [block] : [...sliceBlocks(view.body, value), block]).subarray(1);
+  return [{ ...value, bytes: Buffer.concat([Buffer.from('['), joined, Buffer.from(']')]) }];
 }
 
 /** Every byte outside the edits is the byte received. */

@@ -116,6 +116,16 @@ describe('what a conversation holds', () => {
     expect(holds(last, upload)).toBe(true); // the first message is never cut
   });
 
+  it.each([
+    ['an empty string', { system: '' }, 1],
+    ['a string', { system: 'You help.' }, 2],
+  ])('a system prompt that is %s becomes a list that upstream takes', async (_, fields, blocks) => {
+    const { terminal } = await begun(1, { form: { fields } });
+    const { refusal, sent } = terminal.said[0]?.exchange as Exchange;
+    expect(refusal).toBeNull();
+    expect(JSON.parse(sent.toString()).system).toHaveLength(blocks);
+  });
+
   it("the client's context management is forwarded unchanged", async () => {
     const context_management = {
       edits: [
