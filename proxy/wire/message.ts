@@ -35,10 +35,10 @@ export function isThinking(block: unknown): boolean {
 
 const SIGNATURE_CHARS = 32;
 
-/** The end of the signature that tells an answer's thinking from that of another; '' without one. */
+/** The end of the signature or data that tells an answer's thinking from that of another; '' without one. */
 export function readSignature(blocks: readonly unknown[]): string {
-  const { signature = '' } = Object(blocks.findLast(isThinking)) as { signature?: unknown };
-  return String(signature).slice(-SIGNATURE_CHARS);
+  const { signature, data = '' } = Object(blocks.findLast(isThinking)) as Json;
+  return String(signature ?? data).slice(-SIGNATURE_CHARS);
 }
 
 function sortKeys(value: unknown): unknown {

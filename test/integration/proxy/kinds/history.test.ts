@@ -243,6 +243,16 @@ describe('what becomes of a history', () => {
     expect(isThinkingFree(await walk(terminal, 11, 11))).toBe(false); // and thinks on
   });
 
+  it('a redacted answer that went past us to the same prompt is told from that which did not', async () => {
+    const { terminal } = await begun(3);
+    const turn = { prompt: 'Say it.', closing: [{ type: 'redacted_thinking' }, { type: 'text', text: 'It.' }] };
+    await terminal.ask(turn);
+    terminal.rewind(1);
+    await terminal.ask(turn, 'past');
+    const [next] = await terminal.ask(step(4));
+    expect(next?.refusal).toBeNull();
+  });
+
   it('old tool results that the client clears are no refusal', async () => {
     const { terminal } = await begun(8);
     terminal.clearResults();
