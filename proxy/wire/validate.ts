@@ -293,12 +293,10 @@ function* checkCache(shape: RequestShape): Generator<ApiError> {
 
 function listBreakpoints(shape: RequestShape): readonly Breakpoint[] {
   const breakpoints: Breakpoint[] = [];
-  for (const [index, tool] of shape.tools.entries()) {
-    if (tool.ttl !== undefined) breakpoints.push({ path: `tools.${index}`, ttl: tool.ttl });
-  }
   const add = (ttls: readonly string[] | undefined, path: string) => {
     for (const ttl of ttls ?? []) breakpoints.push({ path, ttl });
   };
+  for (const [index, { ttl }] of shape.tools.entries()) add(ttl === undefined ? [] : [ttl], `tools.${index}`);
   for (const [index, block] of shape.system.entries()) add(block.ttls, `system.${index}`);
   for (const [index, message] of shape.messages.entries()) {
     for (const [at, block] of message.blocks.entries()) add(block.ttls, `messages.${index}.content.${at}`);
@@ -409,7 +407,7 @@ function invalidRequest(message: string): ApiError {
 
 /** Errors that no rewrite causes: limits of the account, media that only the client sends, other top-level fields. */
 const NOT_OURS =
-  /too long|too large|credit|quota|usage limit|content filter|usage policy|organization has|context beta|\bimage\b|\bpdf\b|^(?!messages\b|system\b)[a-z_]+[.:]/i;
+  /too long|too large|context limit|credit|quota|usage limit|content filter|usage policy|organization has|for (?:this|your) organization|model name|beta flag|unexpected value|context beta|\bimage\b|\bpdf\b|^(?!messages\b|system\b)[a-z_]+[.:]/i;
 
 /** Which part of a rewrite caused a 400. An unknown error counts as `structure`; null: no rewrite can cause it. */
 export function classifyApiError(errorText: string): 'thinking' | 'structure' | null {
