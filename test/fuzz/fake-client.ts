@@ -61,6 +61,10 @@ export interface Said {
 /** One Claude Code at its terminal, as far as the wire shows it. */
 export interface Terminal {
   readonly shape: Shape;
+  /** Refused as it stands, with or without a proxy, for thinking that is bound to what it changed. */
+  readonly isStale: boolean;
+  /** A request since the newest of {@link said} was refused, so that its plan is no longer the same. */
+  readonly wasRefused: boolean;
   /** What it asked so far, answers and refusals alike. */
   readonly said: readonly Said[];
   /** The whole turn, tool rounds included. Ends early where the request was refused. */
@@ -118,6 +122,7 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
   let isAltered = false;
   let shape: Shape = { ...FIRST, ...given };
   let nonce = 0;
+  let wasRefused = false;
   const said: Said[] = [];
 
   const hold = (...entries: readonly Entry[]): void => {
@@ -141,6 +146,7 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
     const clientOnly = isStale || !exchange.rewritten || (isAltered && thinking.every((entry) => unproxied.has(entry)));
     const ownFault = exchange.refusal !== null && thinking.length > 0 && clientOnly;
     said.push({ exchange, route, model: shape.model, entries, epochs: rig.epochs(shape.sessionId), ownFault });
+    wasRefused = false;
     isAltered &&= exchange.refusal !== null;
     isStale &&= exchange.refusal !== null;
     if (!ownFault) return exchange;
@@ -151,6 +157,12 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
   return {
     get shape() {
       return shape;
+    },
+    get isStale() {
+      return isStale || isAltered;
+    },
+    get wasRefused() {
+      return wasRefused;
     },
     said,
     async ask(turn, route = 'messages') {
@@ -210,6 +222,7 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
       const exchange = await rig.send({ bytes, headers: getHeaders(shape, all), answer });
       if (exchange.refusal === null || !isStale) return exchange;
       isStale = false;
+      wasRefused = true;
       strip();
       return this.aside(prompt, more);
     },

@@ -313,7 +313,7 @@ async function expectSame(
   const newest = terminal.said.at(-1);
   // A late request may be rewritten when it is sent again.
   if (newest?.route !== 'messages' || !newest.exchange.rewritten) return;
-  if (citesUnsent(newest.exchange)) return;
+  if (terminal.wasRefused || citesUnsent(newest.exchange)) return;
   const again = await terminal.again(route);
   world.counts.replays += 1;
   if (!again.sent.equals(newest.exchange.sent)) throw new Error(`another rewrite of the same request (${route})`);
@@ -350,7 +350,7 @@ async function errand({ rig, random, betas }: World, parent: Terminal, amount: n
     amount % 2 === 0
       ? { 'x-claude-code-agent-id': 'a2', 'x-claude-code-request-class': 'subagent' }
       : { 'x-claude-code-request-class': 'auxiliary' };
-  const fork = createTerminal(rig, { ...parent.shape, headers: { ...betas, ...headers } });
+  const fork = createTerminal(rig, { ...parent.shape, headers: { ...betas, ...headers }, isStale: parent.isStale });
   const exchanges = await fork.ask({ ...randomTurn(random, 1 + (amount % 3)), prompt: 'Note what was said.' });
   for (const exchange of exchanges) expectTaken(exchange);
   const newest = parent.said.at(-1);

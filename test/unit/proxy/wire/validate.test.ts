@@ -435,7 +435,7 @@ describe('a refusal of a rewritten request', () => {
     ['Your credit balance is too low to access the API', null],
     ['max_tokens: 999999 > 64000', null],
     ['input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length', null],
-    ['invalid model name', null],
+    ['system: Invalid model name', null],
     ['Web search is not enabled for this organization', null],
     ['Unexpected value(s) `fast-mode-2026-02-01` for the `anthropic-beta` header.', null],
     ['thinking.enabled.budget_tokens: Input should be greater than or equal to 1024', null],
