@@ -5,7 +5,7 @@ import type { CostLedger, Totals } from '../../proxy/ledger/index.ts';
 export interface Costs {
   readonly tokens: Pick<Savings, 'original' | 'sent' | 'own' | 'net_saved'>;
   readonly savings: { readonly today: Savings; readonly week: Savings; readonly total: Savings };
-  /** The newest days with requests, oldest first; days are those of this machine. */
+  /** The newest days with requests, oldest first, in the zone of this machine. */
   readonly by_day: readonly (Pick<Savings, 'original' | 'sent' | 'own'> & { readonly day: string })[];
   readonly trimming_off: readonly {
     readonly session_id: string;
@@ -18,7 +18,6 @@ export interface Costs {
   readonly healed: number;
 }
 
-const WEEK_MS = 7 * 86_400_000;
 const MOST_OFF = 20;
 const MOST_DAYS = 14;
 
@@ -56,7 +55,8 @@ export function getCosts(ledger: Pick<CostLedger, 'totals' | 'days' | 'disabledC
     tokens: { original, sent, own, net_saved },
     savings: {
       today: getSavings(ledger.totals(nowMs)),
-      week: getSavings(ledger.totals(nowMs - WEEK_MS + 86_400_000)),
+      // Not a number of hours: a day with a change of the clock has 23 or 25.
+      week: getSavings(ledger.totals(new Date(nowMs).setDate(new Date(nowMs).getDate() - 6))),
       total,
     },
     by_day: ledger

@@ -20,7 +20,7 @@ import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
 import type { Untold } from '../storage/snapshot-files.ts';
 import { isClosed, isPast } from '../text/validity.ts';
 
-/** What requests saved, on days of UTC. */
+/** What requests saved, on whole days. */
 export interface Savings {
   readonly received: number;
   readonly sent: number;

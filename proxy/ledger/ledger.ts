@@ -232,7 +232,7 @@ export function createLedgerState(rule: LossRule) {
       const all = [...conversations.values()].filter(({ lastAtMs }) => lastAtMs >= sinceMs);
       return sum(all.flatMap(({ totals }) => (totals.requests > 0 ? [totals] : [])));
     },
-    /** Totals by day (`YYYY-MM-DD`), oldest first. */
+    /** Totals by day (`YYYY-MM-DD`, in the zone of this machine), oldest first. */
     days: (): readonly (readonly [string, Totals])[] => [...days].sort(([one], [other]) => (one < other ? -1 : 1)),
     /** Newest first. */
     disabledConversations: (): readonly Conversation[] =>

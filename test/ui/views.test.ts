@@ -1,7 +1,8 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createClient } from '../../bin/demo/client.ts';
 import { PROJECT_DIR, STORY } from '../../bin/demo/story.ts';
 import { accessibilityProblems, BROWSER_MISSING } from '../helpers/browser.ts';
 import { type DashboardRig, openBareStage, openDashboardRig } from '../helpers/dashboard-rig.ts';
@@ -514,6 +515,30 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('heading', { level: 2, name: 'Typed before the end' }).waitFor();
     await expect.poll(read).not.toContain('quiet cars');
+  });
+
+  it('counts the days of the user where UTC has another one', async () => {
+    // Half the world has yesterday in the morning of UTC, and some of it tomorrow in its afternoon.
+    const zone = new Date().getUTCHours() < 12 ? 'Etc/GMT+12' : 'Etc/GMT-14';
+    vi.stubEnv('TZ', zone);
+    const stage = await openBareStage('').finally(() => vi.unstubAllEnvs());
+    const context = await rig.browser.newContext({ timezoneId: zone });
+    try {
+      const page = await context.newPage();
+      const today = () => page.evaluate<string>("new Date().toLocaleDateString('en-CA')");
+      const [url, before] = [await signIn(page, stage), await today()];
+      expect(before).not.toBe(new Date().toISOString().slice(0, 10));
+      const [first] = STORY;
+      const [turn] = first?.turns ?? [];
+      if (first === undefined || turn === undefined) throw new Error('the story has a turn');
+      await createClient(stage.way, first, () => {}).play(turn);
+      await page.goto(`${url}#/savings`);
+      const row = page.getByRole('group', { name: 'Savings by day' }).getByText(/^\d{4}-\d\d-\d\d$/);
+      expect([before, await today()]).toContain(await row.first().textContent());
+    } finally {
+      await context.close();
+      await stage.close();
+    }
   });
 
   it('says what to do first in an empty store, and that a store still opens', async () => {

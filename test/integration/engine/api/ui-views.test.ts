@@ -1,9 +1,11 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { CometError } from '../../../../common/errors.ts';
 import { silentLog } from '../../../../common/log.ts';
+import { localDay } from '../../../../common/text.ts';
+import { getCosts } from '../../../../engine/api/cost.ts';
 import { uiOperations } from '../../../../engine/api/ui/contract.ts';
 import { trimmed } from '../../../../engine/api/ui/conversation.ts';
 import { createRemovals } from '../../../../engine/api/ui/forget.ts';
@@ -11,6 +13,7 @@ import { createUndo } from '../../../../engine/api/ui/snapshot.ts';
 import { memoryGraph } from '../../../../memory/graph.ts';
 import type { RecallHit, SearchOptions } from '../../../../memory/index.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
+import { EMPTY_TOTALS } from '../../../../proxy/ledger/store.ts';
 import { engineServices } from '../../../helpers/engine-services.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
@@ -199,4 +202,17 @@ describe('a removal with a way back', () => {
     await killed.close();
     expect(removed).toEqual(['one', 'two']);
   });
+});
+
+it('counts today and the seven days of a week in the zone of the machine, also where one of them has 25 hours', () => {
+  vi.stubEnv('TZ', 'America/New_York');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const asked: string[] = [];
+  const totals = (sinceMs: number) => {
+    asked.push(sinceMs === 0 ? 'ever' : localDay(sinceMs));
+    return EMPTY_TOTALS;
+  };
+  // Half past eleven in the evening there; its clocks went back on November 1.
+  getCosts({ days: () => [], disabledConversations: () => [], totals }, Date.parse('2026-11-03T04:30:00Z'));
+  expect(asked).toEqual(['ever', '2026-11-02', '2026-10-27']);
 });
