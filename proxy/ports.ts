@@ -32,6 +32,8 @@ export interface ObservedResponse {
   readonly status: number;
   /** `complete` only after `message_stop` or a whole JSON body. */
   readonly end: 'complete' | 'aborted_by_client' | 'cut_by_upstream';
+  /** When its last bytes arrived; absent where that was just now. */
+  readonly atMs?: number;
   /** Null for errors, count_tokens and responses that could not be decoded. */
   readonly message: AssistantMessage | null;
   /** First 2 KB of an error body, '' otherwise. */

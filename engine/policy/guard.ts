@@ -23,9 +23,9 @@ function guardIntake({ capture, imports }: Memory, policy: Policy): Pick<Memory,
 
   /** A summary also says what was said while capture was off. */
   function mayCapture({ projectDir, atMs, sessionId, messages }: CapturedTurn): boolean {
-    if (!policy.of(projectDir).captures || !policy.allowsImport(projectDir, atMs, atMs)) return false;
     const isSummary = ({ role, content }: CapturedMessage) => role === 'user' && content.includes(`"${CONTINUATION}`);
-    return !policy.hasWithheld(sessionId, '') || !messages.some(isSummary);
+    const isApart = !policy.hasWithheld(sessionId, '') || !messages.some(isSummary);
+    return isApart && policy.allowsImport(projectDir, atMs, atMs);
   }
 
   return {

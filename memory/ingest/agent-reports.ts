@@ -15,7 +15,6 @@ const [OPEN, CLOSE] = ['<result>', '</result>'];
 const ENTITIES: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&amp;': '&' };
 
 /** Reports of subagents that were shown nothing from outside the project, by session. */
-
 export function createAgentReports() {
   const clean = new LruMap<string, Set<string>>(SESSIONS);
   return {

@@ -16,7 +16,6 @@ const ENDED =
 const SHOWS = /^(?:cat|head|tail)(?: -\w{1,4}| \d{1,6}){0,3} "?([^\s"]{1,1000})"?$/;
 
 /** What commands in the background print, where they only read the project, by session. */
-
 export function createCommandReports() {
   const known = new LruMap<string, Set<string>>(SESSIONS);
   return {

@@ -213,6 +213,7 @@ interface RelayResult {
   readonly status: number;
   readonly headers: RawHeaders;
   readonly end: ObservedResponse['end'];
+  readonly atMs: number;
 }
 
 function relay(
@@ -226,6 +227,7 @@ function relay(
     let headers: RawHeaders = [];
     let hasOnlyHead = true;
     let tee: Tee | null = null;
+    let atMs = deps.clock.now();
     const dropped = [CHILD_HEADER, 'expect', ...(Buffer.isBuffer(body) ? ['content-length'] : [])];
     const forwarding = deps.upstream.forward(
       {
@@ -246,6 +248,7 @@ function relay(
         },
         onData(chunk) {
           hasOnlyHead = false;
+          atMs = deps.clock.now();
           const wantsMore = response.write(chunk);
           tee?.write(chunk);
           return wantsMore;
@@ -254,14 +257,14 @@ function relay(
           hasOnlyHead = false;
           if (trailers.length > 0) response.addTrailers(toPairs(trailers));
           response.end();
-          resolve({ status, headers, end: 'complete' });
+          resolve({ status, headers, end: 'complete', atMs });
         },
         onError(error) {
-          if (disconnected.aborted) return resolve({ status, headers, end: 'aborted_by_client' });
+          if (disconnected.aborted) return resolve({ status, headers, end: 'aborted_by_client', atMs });
           deps.log.warn('upstream failed', { error, status });
           if (response.headersSent) response.socket?.destroySoon();
           else sendError(incoming, 502, `comet-cc: ${deps.origin} ${describeUpstreamError(error)}`);
-          resolve({ status, headers, end: 'cut_by_upstream' });
+          resolve({ status, headers, end: 'cut_by_upstream', atMs });
         },
       },
     );
@@ -275,7 +278,7 @@ async function reportResponse(
   deps: ExchangeDeps,
   outcome: RewriteOutcome,
   tee: Tee | null,
-  { status, headers, end }: RelayResult,
+  { status, headers, end, atMs }: RelayResult,
   path: MessagesRequest['path'],
 ): Promise<void> {
   const captured = await tee?.end();
@@ -284,6 +287,7 @@ async function reportResponse(
     outcome.onResponse({
       status,
       end: isCut ? 'cut_by_upstream' : end,
+      atMs,
       message: path === 'messages' ? (captured?.message ?? null) : null,
       errorText: captured?.errorText ?? '',
       headers: selectResponseHeaders(headers),

@@ -116,7 +116,7 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     const turn = splitTurns(view).at(-1);
     updateUnfinished(deps, context, response, message);
     if (turn === undefined || !endsTurn(response.end, message)) return;
-    const own = { sessionId, atMs: clock.now() };
+    const own = { sessionId, atMs: response.atMs ?? clock.now() };
     if (isSubagent) {
       const whole = captureAnsweredTurn(view, { ...turn, start: 0 }, message, own);
       memory.captureTurns([{ ...whole, subagent: true }]);

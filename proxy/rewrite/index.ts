@@ -219,8 +219,8 @@ class RewritePipeline implements Rewriter {
       this.#unfinished.delete(sessionId);
       const turn = splitTurns(view).at(-1);
       const isWithheld = turn === undefined || policy.hasWithheld(sessionId, readTurnMark(view, turn));
-      if (policy.of(view.system.workingDirectory).captures && !isWithheld)
-        this.#capture(captureUnfinishedTurn(unfinished));
+      // Memory leaves out what arrived during a pause; one that began later does not concern the turn.
+      if (!isWithheld) this.#capture(captureUnfinishedTurn(unfinished));
     }
   }
 

@@ -193,6 +193,18 @@ it('captures no turn of a pause that was past us, and no summary of a session wi
   expect(captured).toEqual(['before', 'after', 'summary of another session']);
 });
 
+it('captures a turn that ended before a pause, however late it is offered, and none that ended in it', async () => {
+  const captured: string[] = [];
+  const captureTurns: Memory['capture']['captureTurns'] = (turns) => void captured.push(...turns.map(({ key }) => key));
+  const { capture } = guardMemory(memoryWith({ capture: { captureTurns } }), policy);
+  await createPauseSwitch(pausesFile, () => now).pause('off', null);
+  const offer = (key: string, atMs: number): void =>
+    capture.captureTurns([{ key, turnId: key, sessionId: 's1', projectDir: repo, model: 'm', atMs, messages: [] }]);
+  offer('before', now - 1);
+  offer('meanwhile', now);
+  expect(captured).toEqual(['before']);
+});
+
 it('a turn that was withheld once stays so over a restart', async () => {
   const key = 'a'.repeat(64);
   policy.withhold(key, 's1', 'a secret');

@@ -1,4 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
@@ -6,7 +8,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { MessagesRequest } from '../../../../proxy/ports.ts';
 import { type Rig, type RigOptions, removeRigCerts, startRig } from '../../../helpers/proxy-rig.ts';
 import { sseMessage } from '../../../helpers/sse.ts';
-import { askOn, CLIENT, secureThrough } from '../../../helpers/tls-client.ts';
+import { askOn, CLIENT, openRequest, secureThrough } from '../../../helpers/tls-client.ts';
 
 let rig: Rig | null = null;
 
@@ -203,6 +205,31 @@ describe('pass-through', () => {
 });
 
 describe('messages', () => {
+  it('ended when their last bytes arrived, however long upstream keeps the stream open', async () => {
+    let nowMs = 1_000;
+    let held: ServerResponse | null = null;
+    const { via, ca, nextSeen } = await start({
+      deps: { clock: { now: () => nowMs } },
+      answer(_request, response) {
+        held = response;
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).write(sseMessage('hello'));
+      },
+    });
+    const secure = await secureThrough(via, ca);
+    const request = openRequest(secure, { headers: CLIENT });
+    request.end('{"model":"m"}');
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    let text = '';
+    for await (const chunk of response) {
+      text += chunk;
+      if (!text.includes('message_stop')) continue;
+      nowMs = 5_000;
+      (held as ServerResponse | null)?.end();
+    }
+    expect(await nextSeen()).toMatchObject({ end: 'complete', atMs: 1_000 });
+    secure.destroy();
+  });
+
   it('reach the rewriter without credentials, and upstream with them', async () => {
     const { ask, standIn, rewrites, nextSeen } = await start({
       answer: (_request, response) => {
@@ -234,6 +261,7 @@ describe('messages', () => {
     expect(await nextSeen()).toEqual({
       status: 200,
       end: 'complete',
+      atMs: expect.any(Number),
       errorText: '',
       headers: { 'anthropic-ratelimit-unified-status': 'allowed' },
       message: {
