@@ -174,7 +174,7 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
     isIdle: () => !api.isBusy() && proxy.activity().answering + memory.maintenance.status().llm.running === 0,
     isStoreless,
     /** Accepts nothing new; resolves when every exchange is over. `stops`: no other engine follows. */
-    drain: (stops: boolean) => Promise.all([proxy.drain(), stops && ui.sayStopped()]),
+    drain: (stops: boolean) => Promise.all([proxy.drain(), memory.maintenance.finish(), stops && ui.sayStopped()]),
     /** Cuts running exchanges and makes everything durable; idempotent. */
     close: (): Promise<void> => (closing ??= closeAll()),
   };

@@ -90,6 +90,7 @@ export function deferredMemory(opening: Promise<Memory>, backend: string): Memor
     maintenance: of('maintenance', {
       status: () => ({ ...IDLE_MEMORY, llm: idleModel(backend), problems: [{ file: STORE, message: problem }] }),
       revision: () => 0,
+      finish: async () => {},
       takeBrief: async () => null,
       async close() {
         await opened.catch(() => undefined);

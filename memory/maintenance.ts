@@ -82,8 +82,7 @@ export function createMaintenance(parts: Parts) {
           .sort(([a, left], [b, right]) => right - left || a.localeCompare(b))
           .slice(0, TAGS)
           .map(([tag, count]) => ({ tag, nodes: count })),
-        index: await index.size(),
-        snapshots: (await snapshots.list()).length,
+        ...{ index: await index.size(), snapshots: (await snapshots.list()).length },
         problems: store.problems().length,
       };
     },
@@ -123,6 +122,7 @@ export function createMaintenance(parts: Parts) {
         dream: consolidator.status(),
       };
     },
+    finish: modelUpgrades.finish,
     close: parts.close,
   };
 }

@@ -1,4 +1,4 @@
-import { beforeAbort, createSerialQueue, type SerialQueue } from '../../common/async.ts';
+import { beforeAbort, createSerialQueue, finishesWithin, type SerialQueue } from '../../common/async.ts';
 import { isImported, isImportLink } from '../ingest/imported-turn.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
 import { replaceDrafts } from '../model/edit.ts';
@@ -13,6 +13,8 @@ const MOST_DEFERRED = 1_000;
 /** Check often: clocks jump, machines sleep, and a quota may reset early. */
 const LONGEST_SLEEP_MS = 60_000;
 const ATTEMPTS = 3;
+/** Of the 30 seconds that a stop may take; most summaries need less. */
+const FINISH_MS = 20_000;
 /** Of jobs that one call answers: rules and schema are most of a short one. As many as a batch has at most. */
 const MOST_TURNS = 10;
 
@@ -42,7 +44,10 @@ type Parts = Pick<CompactorParts, 'revisions' | 'linker' | 'nodeLimit'> &
 interface State extends Parts {
   readonly serial: SerialQueue;
   readonly gate: Backoff;
+  /** No call begins. */
   readonly closing: AbortController;
+  /** The running one ends. */
+  readonly cut: AbortController;
   deferred: Job[];
   /** The newest that waits for its turn, by session and project. */
   readonly waiting: Map<string, Job>;
@@ -59,8 +64,9 @@ export function createModelUpgrades(parts: Parts) {
     log.error('drafts stay: the model’s nodes could not be stored', { error }),
   );
   const gate = createBackoff(clock, quota);
-  const closing = new AbortController();
-  const state: State = { ...parts, serial, gate, closing, deferred: [], waiting: new Map(), answers: 0, timer: null };
+  const [closing, cut] = [new AbortController(), new AbortController()];
+  const own = { serial, gate, closing, cut, answers: 0, timer: null };
+  const state: State = { ...parts, ...own, deferred: [], waiting: new Map() };
   return {
     /** Queues the drafts of one batch; false when no model is available and the caller has to write the brief. */
     add(drafts: readonly MemoryNode[]): boolean {
@@ -92,8 +98,15 @@ export function createModelUpgrades(parts: Parts) {
     retryDeferred(): void {
       if (state.deferred.length > 0 && gate.isOpen()) retry(state);
     },
+    /** Begins no other call, and waits for the running one: the next start would pay for it again. */
+    async finish(): Promise<void> {
+      closing.abort();
+      const idle = serial(async () => {});
+      await finishesWithin(idle, FINISH_MS);
+    },
     async close(): Promise<void> {
-      closing.abort(new Error('memory is closing'));
+      closing.abort();
+      cut.abort(new Error('memory is closing'));
       if (state.timer !== null) clearTimeout(state.timer);
       await serial(async () => {});
     },
@@ -158,17 +171,12 @@ async function getBatch(
 
 /** Without retry: the caller reports the failure to the user. */
 async function upgradeOnce(state: State, job: Job): Promise<boolean> {
+  const { model, closing, gate } = state;
   const { batch, drafts } = await getBatch(state, job);
-  if (
-    state.model === null ||
-    state.closing.signal.aborted ||
-    !state.gate.isOpen(job.sessionId) ||
-    batch.turns.length === 0
-  ) {
-    return false;
-  }
+  const isOpen = !closing.signal.aborted && gate.isOpen(job.sessionId);
+  if (model === null || !isOpen || batch.turns.length === 0) return false;
   try {
-    await summarize(state, state.model, batch, drafts);
+    await summarize(state, model, batch, drafts);
     return true;
   } catch (error) {
     state.gate.failed();
@@ -212,8 +220,8 @@ async function summarize(
   batch: Batch,
   drafts: readonly MemoryNode[],
 ): Promise<void> {
-  const { compactor, gate, closing } = state;
-  const result = await beforeAbort(compactor.summarize(model, batch, closing.signal), closing.signal);
+  const { compactor, gate, cut } = state;
+  const result = await beforeAbort(compactor.summarize(model, batch, cut.signal), cut.signal);
   gate.succeeded();
   state.answers += 1;
   const saved = await replace(state, drafts, result, batch);

@@ -126,9 +126,7 @@ export function scrubLine(line: string, removal: RemovedNodes): string {
     return JSON.stringify({ facts: facts.map(({ name, text }) => ({ name, text: withoutFacts(text, removal) })) });
   if (brief === undefined) return line;
   const stays = ({ sources }: Claim): boolean => !sources.some((turnId) => removal.turnIds.has(turnId));
-  return JSON.stringify({
-    brief: { ...brief, active: brief.active.filter(stays), hints: brief.hints.filter(stays) },
-  });
+  return JSON.stringify({ brief: { ...brief, active: brief.active.filter(stays), hints: brief.hints.filter(stays) } });
 }
 
 export interface RemovedNodes {

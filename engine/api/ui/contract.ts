@@ -21,11 +21,7 @@ export const uiOperations = {
   'ui/overview': operation({}, (services) => overviewView(services, Date.now())),
   'ui/savings': operation({}, savingsView),
   'ui/session': operation(
-    {
-      sessionId: id,
-      from: z.int().nonnegative().default(0),
-      limit: z.int().positive().max(20_000).default(20_000),
-    },
+    { sessionId: id, from: z.int().nonnegative().default(0), limit: z.int().positive().max(20_000).default(20_000) },
     sessionView,
   ),
   'ui/request': operation({ requestId: id }, async (services, { requestId }) => {

@@ -61,10 +61,7 @@ export function withProject(user: Ontology, project: Ontology): ReturnType<typeo
 
 function joinOntologies(user: OntologyState, allowed: Consents[string], text: string | Error | null): OntologyState {
   const { file } = allowed;
-  const without = (message: string): OntologyState => ({
-    ...user,
-    problems: [...user.problems, { file, message }],
-  });
+  const without = (message: string): OntologyState => ({ ...user, problems: [...user.problems, { file, message }] });
   if (text === null) return user;
   if (typeof text === 'string' && sha256(text) !== allowed.sha256)
     return without('changed since it was allowed; comet-cc ontology allow takes it over');
