@@ -592,9 +592,7 @@ function validate(
       (key) => `${getName([...at, key])}: no such key; expected one of ${getKeysAt(at).join(', ')}`,
     );
   });
-  throw new CometError(code, `${source} does not validate: ${problems.join('; ')}`, {
-    cause: result.error,
-  });
+  throw new CometError(code, `${source} does not validate: ${problems.join('; ')}`, { cause: result.error });
 }
 
 function getKeysAt(at: readonly string[]): string[] {

@@ -105,6 +105,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
     ...shared,
     getProject,
     sources: createSourceFiles({ now: systemClock.now }),
+    agentReports: createIdSetFile(path.join(paths.journalDir, 'reports')),
     forgotten: createIdSetFile(path.join(paths.journalDir, 'forgotten')),
     dismissed: createIdSetFile(path.join(paths.journalDir, 'dismissed')),
     closings: createClosedSessionsFile(path.join(paths.journalDir, 'closed')),

@@ -15,8 +15,10 @@ import type { Embedder } from './embeddings/embedder.ts';
 import type { Fact } from './facts/fact.ts';
 import { openFacts } from './facts.ts';
 import { openRemoval } from './forget.ts';
+import { createAgentReports } from './ingest/agent-reports.ts';
 import { createFileReferences } from './ingest/file-references.ts';
 import type { OpenParts } from './ingest/parts.ts';
+import { createReports } from './ingest/reports.ts';
 import { createTaskQueue } from './ingest/task-queue.ts';
 import { createTurnReader } from './ingest/turn-reader.ts';
 import { createTurnRegistry } from './ingest/turn-registry.ts';
@@ -50,6 +52,8 @@ export interface MemoryOptions extends OpenParts {
   readonly savings?: (fromMs: number, toMs: number) => Savings;
   /** Origin of a text that our own program printed; null for any other. Absent where none prints. */
   readonly sealedOrigin?: (text: string) => Origin | null;
+  /** Digests of what subagents reported. Absent where they are forgotten with the process. */
+  readonly agentReports?: IdSetFile;
   /** Turns that the user removed: they are not captured again. */
   readonly forgotten: IdSetFile;
   /** Turns whose nodes the user took out of the files: they stay in the journal, without a node. */
@@ -104,7 +108,14 @@ export async function createParts(options: MemoryOptions) {
   const removal = await openRemoval({ ...stored, topicPages, ...(removedNodes && { removedNodes }) });
   const toolRounds = createToolRounds({ ...stored, compactor, removal });
   const compacted = { ...stored, compactor, modelUpgrades, topicDetector, files, topicPages, removal, toolRounds };
-  return { ...compacted, pipeline: createPipeline(compacted) };
+  return { ...compacted, pipeline: createPipeline({ ...compacted, reports: await openReports(options) }) };
+}
+
+/** A subagent may report to a turn that ends in another process. */
+async function openReports({ sealedOrigin, agentReports: file, log }: MemoryOptions) {
+  const keep = (digest: string): void =>
+    void file?.add([digest]).catch((error) => log.warn('the report of a subagent is not kept', { error }));
+  return createReports(sealedOrigin, createAgentReports(await file?.load(), keep));
 }
 
 /** Other machines keep what fades on this one. */

@@ -30,10 +30,7 @@ export interface Redactor {
    */
   json(jsonText: string): Redacted;
   /** The same for texts of any length: the event loop runs in between. */
-  readonly inSlices: {
-    text(text: string): Promise<string>;
-    json(jsonText: string): Promise<Redacted>;
-  };
+  readonly inSlices: { text(text: string): Promise<string>; json(jsonText: string): Promise<Redacted> };
 }
 
 type Redacted = { readonly text: string; readonly redacted: boolean };

@@ -2,7 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { grouped, LruMap } from '../../common/map.ts';
-import { type CapturedTurn, isCleanOrigin, type MemoryLine, type Origin } from '../../common/turn.ts';
+import { type CapturedTurn, isCleanOrigin, type MemoryLine } from '../../common/turn.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
 import {
   createExternalTextTrackers,
@@ -14,7 +14,7 @@ import { isImported } from '../ingest/imported-turn.ts';
 import { joinParts } from '../ingest/join-parts.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
 import { slimTurn } from '../ingest/redact-turn.ts';
-import { createReports, type Reports } from '../ingest/reports.ts';
+import type { Reports } from '../ingest/reports.ts';
 import { type BufferedTurn, createSessionCache, type Session, type SessionCache } from '../ingest/session-cache.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import { readTurn, readTurnPart } from '../ingest/turn-trust.ts';
@@ -51,7 +51,7 @@ export type PipelineParts = Omit<
   readonly toolRounds: ToolRounds;
   readonly modelUpgrades: ModelUpgrades;
   readonly topicDetector: TopicDetector;
-  readonly sealedOrigin?: (text: string) => Origin | null;
+  readonly reports: Reports;
   /** Keeps what a turn states. Never rejects. */
   readonly facts: { readTurn(turn: TurnText, source: Pick<JournalTurn, 'project' | 'sessionId'>): Promise<void> };
 };
@@ -63,7 +63,6 @@ interface State extends PipelineParts {
   readonly sessions: SessionCache;
   readonly heardBy: ReturnType<typeof createExternalTextTrackers>;
   readonly shownText: ShownText;
-  readonly reports: Reports;
   /** Memory lines by session; those that one prompt recalled are one text. */
   readonly shown: LruMap<string, readonly string[]>;
   pendingChars: number;
@@ -87,15 +86,14 @@ export function createPipeline(parts: PipelineParts) {
   const heardBy = createExternalTextTrackers();
   const shownText = createShownText();
   const shown = new LruMap<string, readonly string[]>(SESSIONS_SHOWN);
-  const reports = createReports(parts.sealedOrigin);
-  const own = { sessions, heardBy, shownText, shown, reports };
+  const own = { sessions, heardBy, shownText, shown };
   const state: State = { ...parts, rule, isPatient, ...own, pendingChars: 0, compiled: null, closed: false };
   return {
     capture(turns: readonly CapturedTurn[]): void {
       for (const turn of turns) {
         if (state.closed) return;
         if (turn.subagent) {
-          reports.addAgent(turn);
+          parts.reports.addAgent(turn);
           continue;
         }
         void notice(state, turn.sessionId, getProject(turn.projectDir));
@@ -113,7 +111,7 @@ export function createPipeline(parts: PipelineParts) {
       const texts = new Set([...earlier, ...(state.shown.get(sessionId) ?? []), recalled]);
       state.shown.set(sessionId, [...texts].slice(-MOST_SHOWN));
     },
-    reported: reports.addPrompt,
+    reported: parts.reports.addPrompt,
     /** Reads the session's journal once. */
     hydrate(sessionId: string): Promise<void> {
       const session = sessions.restore(sessionId);
@@ -332,6 +330,7 @@ async function readJournal(state: State, session: Session): Promise<void> {
     session.project = stored.project || session.project;
     if (stored.part === undefined) {
       await crashMarks.during('read', [stored], async () => {
+        state.reports.noteCommands(stored);
         const repeats = await findRepeatedText(stored, () => turns.slice(0, at));
         await inSlices(stored, take(state, session, stored, repeats, false));
       });

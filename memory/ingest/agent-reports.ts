@@ -1,9 +1,7 @@
-import { LruMap } from '../../common/map.ts';
+import { sha256 } from '../../common/text.ts';
 import type { CapturedTurn, Origin } from '../../common/turn.ts';
-import { contentText, digestText, getBlocks } from './content-blocks.ts';
+import { contentText, getBlocks } from './content-blocks.ts';
 import { readTurn } from './turn-trust.ts';
-
-const SESSIONS = 200;
 
 /** Before and behind the report in the result of a call (2.1.332), which indents its lines; older versions add the ids. */
 const FRAME =
@@ -14,22 +12,23 @@ const NOTICE = /^\s{0,9}(?:<system-reminder>\s{0,9}\[SYSTEM NOTIFICATION|<task-n
 const [OPEN, CLOSE] = ['<result>', '</result>'];
 const ENTITIES: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&amp;': '&' };
 
-/** Reports of subagents that were shown nothing from outside the project, by session. */
-export function createAgentReports() {
-  const clean = new LruMap<string, Set<string>>(SESSIONS);
+/** Reports of subagents that were shown nothing from outside the project. @param known  digests that `keep` was given */
+export function createAgentReports(known: readonly string[] = [], keep: (digest: string) => void = () => {}) {
+  const clean = new Set(known);
   return {
     /** Returns whether the report counts. @param seen  all that a subagent was shown and said, its report last */
     observe({ untyped: _, ...seen }: CapturedTurn): boolean {
       const last = seen.messages.at(-1);
       const report = last?.role === 'assistant' ? contentText(getBlocks(last)) : '';
       if (report.trim() === '' || readTurn(seen).origin === 'external') return false;
-      clean.getOrCreate(seen.sessionId, () => new Set()).add(digestReport(report));
+      const digest = digestReport(seen.sessionId, report);
+      if (!clean.has(digest)) keep(digest);
+      clean.add(digest);
       return true;
     },
     /** `tool` for what brings such a report and nothing else: the result of the call, or the notice of a task. */
     getOrigin(sessionId: string, text: string): Origin | null {
-      const own = clean.peek(sessionId);
-      return own?.has(digestReport(getReport(text))) ? 'tool' : null;
+      return clean.has(digestReport(sessionId, getReport(text))) ? 'tool' : null;
     },
   };
 }
@@ -41,4 +40,5 @@ function getReport(text: string): string {
   return report.replace(/&(?:lt|gt|amp);/g, (entity) => ENTITIES[entity] as string);
 }
 
-const digestReport = (report: string): string => digestText(report.replace(/\s+/g, ' '));
+const digestReport = (sessionId: string, report: string): string =>
+  sha256(`${sessionId}\n${report.replace(/\s+/g, ' ').trim()}`);

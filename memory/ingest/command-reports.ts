@@ -6,6 +6,8 @@ import { toolOrigin } from './turn-trust.ts';
 
 const SESSIONS = 200;
 
+/** In each turn that starts such a command. */
+const IN_BACKGROUND = 'Command running in background with ID: ';
 /** Claude Code's words where a command begins in the background (2.1.332). */
 const STARTED =
   /^Command running in background with ID: (\w{1,40})\. Output is being written to: (\S{1,1000}\.output)\. /;
@@ -21,6 +23,7 @@ export function createCommandReports() {
   return {
     /** Notes the commands that a turn starts. Returns the origins of what it reads of the output of such commands. */
     read({ sessionId, projectDir, messages }: CapturedTurn): Readonly<Record<string, Origin>> {
+      if (!known.peek(sessionId) && !messages.some(({ content }) => content.includes(IN_BACKGROUND))) return {};
       const uses = new Map<string, Block>();
       const origins: Record<string, Origin> = {};
       for (const block of messages.flatMap(getBlocks)) {

@@ -12,9 +12,8 @@ const SESSIONS = 200;
 export type Reports = ReturnType<typeof createReports>;
 
 /** @param sealedOrigin  of what our own program wrote; null for any other text */
-export function createReports(sealedOrigin?: (text: string) => Origin | null) {
+export function createReports(sealedOrigin?: (text: string) => Origin | null, agents = createAgentReports()) {
   const prompts = new LruMap<string, Set<string>>(SESSIONS);
-  const agents = createAgentReports();
   const commands = createCommandReports();
 
   /** The turn with the origins of texts that a hook, our own program, a subagent or a command in the background wrote. */
@@ -36,6 +35,8 @@ export function createReports(sealedOrigin?: (text: string) => Origin | null) {
 
   return {
     read,
+    /** Of a turn before a restart: what it started may end in a later one. */
+    noteCommands: (turn: CapturedTurn): void => void commands.read(turn),
     /** A hook reports the exact prompt. */
     addPrompt(sessionId: string, prompt: string): void {
       prompts.getOrCreate(sessionId, () => new Set()).add(digestText(prompt));

@@ -166,6 +166,4 @@ class Failed extends Error {
   }
 }
 
-function fence(): string {
-  return randomBytes(8).toString('hex');
-}
+const fence = (): string => randomBytes(8).toString('hex');

@@ -170,9 +170,7 @@ function getShare(text: string, inPercent: boolean): number[] {
   return [isPercent(text) || (inPercent && /^\d+$/.test(bare)) ? value / 100 : value];
 }
 
-function isPercent(text: string): boolean {
-  return text.endsWith('%') || Number(text) > 2;
-}
+const isPercent = (text: string): boolean => text.endsWith('%') || Number(text) > 2;
 
 /** Unix seconds or milliseconds, seconds from now, or a date; past and distant times are ignored. */
 function getReset(value: string | undefined, nowMs: number): number {
@@ -320,9 +318,7 @@ export async function openBudget({ rule, store, getRecentCost, clock, log }: Bud
       return recent.map((each) => ({ ...each, isSpent: decide(each.sessionId).kind === 'spent' }));
     },
     /** Resolves once everything is on disk. */
-    async close(): Promise<void> {
-      await saving;
-    },
+    close: async (): Promise<void> => void (await saving),
   };
 }
 

@@ -174,9 +174,7 @@ function findLongestRead(
 ): number {
   for (const from of breakpoints.toReversed()) {
     const end = positions[from]?.blocks ?? 0;
-    for (let at = from; at >= 0 && end - (positions[at]?.blocks ?? 0) < LOOKBACK; at -= 1) {
-      if (isLive(at)) return at;
-    }
+    for (let at = from; at >= 0 && end - (positions[at]?.blocks ?? 0) < LOOKBACK; at -= 1) if (isLive(at)) return at;
   }
   return -1;
 }

@@ -27,9 +27,7 @@ export function createUiSessions(key: string, now: () => number) {
     /** A token that can be redeemed once, within two minutes. */
     issueToken(): string {
       const token = randomBytes(32).toString('hex');
-      for (const [digest, untilMs] of tokens) {
-        if (untilMs <= now() || tokens.size >= MAX_TOKENS) tokens.delete(digest);
-      }
+      for (const [digest, untilMs] of tokens) if (untilMs <= now() || tokens.size >= MAX_TOKENS) tokens.delete(digest);
       tokens.set(sha256(token), now() + TOKEN_MS);
       return token;
     },

@@ -395,6 +395,53 @@ describe('the model', () => {
 });
 
 describe('a restart', () => {
+  const say = (text: string) => message('assistant', [{ type: 'text', text }]);
+  const originOf = async (memory: Memory, turn: CapturedTurn) => {
+    memory.capture.captureTurns([turn]);
+    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    const [id = ''] = memory.recall.nodesCovering([turn.turnId]).get(turn.turnId) ?? [];
+    return (await memory.library.show(id, 0)).origin;
+  };
+
+  test('in the middle of a turn leaves known what its subagents reported', async () => {
+    const [report, disk] = ['The parser is in src/parse.ts, 42 lines long.', createDisk()];
+    const digests: string[] = [];
+    const agentReports = {
+      load: async () => digests,
+      add: async (more: readonly string[]) => void digests.push(...more),
+    };
+    const first = await start(disk, { llm: 'local', agentReports });
+    const looks = toolRound('Read', { file_path: '/home/dev/shop/src/parse.ts' }, 'export const parse = 1;');
+    first.capture.captureTurns([{ ...getTurn('Find the parser.', [...looks, say(report)]), subagent: true }]);
+    expect(digests).toHaveLength(1);
+    const told = (sessionId: string): CapturedTurn => {
+      const rounds = toolRound('Agent', { prompt: 'Find the parser.' }, report);
+      return getTurn('Where is the parser?', [...rounds, say('So the parser is 42 lines long.')], {
+        sessionId,
+        key: sessionId,
+      });
+    };
+    // The engine was killed: nothing else of the turn was kept.
+    const next = await start(disk, { llm: 'local', agentReports });
+    expect(await originOf(next, told('s1'))).not.toBe('external');
+    expect(await originOf(next, told('s2'))).toBe('external');
+  });
+
+  test('leaves known which commands run in the background', async () => {
+    const disk = createDisk();
+    const file = '/tmp/claude-0/tasks/bw0xi4zuu.output';
+    const begun = `Command running in background with ID: bw0xi4zuu. Output is being written to: ${file}. You will be notified.`;
+    const call = toolRound('Bash', { command: 'npm test', run_in_background: true }, begun);
+    const first = await start(disk, { llm: 'local' });
+    first.capture.captureTurns([getTurn('Run the tests.', [...call, say('They run.')])]);
+    expect(await first.maintenance.flush(5_000)).toBe(true);
+    await first.maintenance.close();
+    const next = await start(disk, { llm: 'local' });
+    const read = toolRound('Read', { file_path: file }, '421 tests passed');
+    const turn = getTurn('And?', [...read, say('All 421 tests passed, so the release can be made.')]);
+    expect(await originOf(next, turn)).not.toBe('external');
+  });
+
   test('finds nodes, waiting turns and an index that was lost', async () => {
     const disk = createDisk();
     const first = await start(disk, { llm: 'off' });
