@@ -126,6 +126,4 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
   };
 }
 
-function getMark(sessionId: string, prompt: string): string {
-  return sha256(`${sessionId}\n${prompt}`);
-}
+const getMark = (sessionId: string, prompt: string): string => sha256(`${sessionId}\n${prompt}`);

@@ -1,5 +1,7 @@
+import path from 'node:path';
 import { z } from 'zod';
-import { readFileIfPresent, writePrivateFile } from '../../common/files.ts';
+import { ensureDir, readFileIfPresent, replaceFile, writePrivateFile } from '../../common/files.ts';
+import { parseJson } from '../../common/text.ts';
 
 const time = z.iso.datetime();
 /** `until` null: until `resume`. */
@@ -71,9 +73,7 @@ export function resumed(from: Pauses, project: string | null, nowMs: number): Pa
 }
 
 /** @throws where the file is invalid */
-export function parsePauses(text: string): Pauses {
-  return Pauses.parse(JSON.parse(text));
-}
+export const parsePauses = (text: string): Pauses => Pauses.parse(JSON.parse(text));
 
 export type PauseSwitch = ReturnType<typeof createPauseSwitch>;
 
@@ -81,10 +81,15 @@ export type PauseSwitch = ReturnType<typeof createPauseSwitch>;
 export function createPauseSwitch(file: string, now: () => number) {
   /** A damaged file pauses everything; a change repairs it, and only resuming lifts that. */
   async function change(damaged: Pauses, getChange: (before: Pauses) => Pauses): Promise<Pauses> {
-    const held = readFileIfPresent(file).then((text) => (text === null ? NO_PAUSES : parsePauses(text)));
-    const wanted = getChange(activePauses(await held.catch(() => damaged), now()));
-    await writePauses(file, wanted);
-    return wanted;
+    await ensureDir(path.dirname(file));
+    for (;;) {
+      const text = await readFileIfPresent(file).catch(() => undefined);
+      const held = text === null ? NO_PAUSES : (Pauses.safeParse(parseJson(text ?? '')).data ?? damaged);
+      const wanted = getChange(activePauses(held, now()));
+      if (text === undefined) await writePauses(file, wanted);
+      // Another command may have set a pause meanwhile.
+      if (text === undefined || (await replaceFile(file, text, render(wanted)))) return wanted;
+    }
   }
   return {
     pause(mode: Pause['mode'], project: string | null, untilMs: number | null = null): Promise<Pauses> {
@@ -96,6 +101,6 @@ export function createPauseSwitch(file: string, now: () => number) {
   };
 }
 
-export function writePauses(file: string, wanted: Pauses): Promise<void> {
-  return writePrivateFile(file, `${JSON.stringify(wanted, null, 2)}\n`);
-}
+const render = (pauses: Pauses): string => `${JSON.stringify(pauses, null, 2)}\n`;
+
+export const writePauses = (file: string, wanted: Pauses): Promise<void> => writePrivateFile(file, render(wanted));

@@ -127,9 +127,7 @@ async function readAgents(dir: string): Promise<Agent[]> {
   return agents.filter((agent) => agent !== null);
 }
 
-function isSubscribed(agent: Agent): agent is SubscribedAgent {
-  return agent.filter !== null;
-}
+const isSubscribed = (agent: Agent): agent is SubscribedAgent => agent.filter !== null;
 
 /** A definition; its `prompt` is the system prompt. Null for what is none. */
 export function parseAgent(file: string, text: string) {

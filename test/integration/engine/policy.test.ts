@@ -100,6 +100,12 @@ describe('a pause', () => {
     expect(policy.problems()).toMatchObject([{ file: pausesFile }]);
   });
 
+  it('is kept where others are set at the same moment, by other commands', async () => {
+    const names = ['one', 'two', 'three', 'four'].map((name) => path.join(temp, name));
+    await Promise.all(names.map((name) => createPauseSwitch(pausesFile, () => now).pause('off', name)));
+    expect(Object.keys(policy.pauses().projects).sort()).toEqual(names.sort());
+  });
+
   it('repairs a damaged file, and only resuming lifts what that stood for', async () => {
     const { pause, resume } = createPauseSwitch(pausesFile, () => now);
     await writeFile(pausesFile, 'not json');
