@@ -35,8 +35,14 @@ import type { PastSession } from '../engine/transcript/cost.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
 import { createStaticEmbedder } from '../memory/embeddings/static-embedder.ts';
 import { openLanceIndex } from '../memory/search/lancedb/search-index.ts';
+import { inputEquivalents } from '../proxy/ledger/cost.ts';
 import type { CutRule } from '../proxy/rewrite/index.ts';
-import { simulateConversation, sumRequests } from '../proxy/transcript/index.ts';
+import {
+  type PastConversation,
+  type SimulatedRequest,
+  simulateConversation,
+  sumRequests,
+} from '../proxy/transcript/index.ts';
 import { DATA } from './paths.ts';
 import { measureAdded } from './real/added.ts';
 import { playWithKills } from './real/kill.ts';
@@ -290,17 +296,36 @@ function simulate(past: readonly PastSession[], model: string, ttl: '5m' | '1h')
   if (cut === null) return [];
   const own = past.flatMap((session) => session.filter(({ agentId }) => agentId === ''));
   const rule = { cut, plan: config.inject, model, ttl };
-  const costs = (change: Partial<CutRule>) =>
-    own.map((one) => sumRequests(simulateConversation(one, { ...rule, cut: { ...cut, ...change } })));
-  const direct = costs({}).reduce((sum, each) => sum + each.direct.equivalents, 0);
+  const played = (change: Partial<CutRule>) =>
+    own.map((one) => ({ one, requests: simulateConversation(one, { ...rule, cut: { ...cut, ...change } }) }));
   const rows = Object.entries(WHAT_IF).map(([name, change]) => {
-    const all = costs(change);
-    const ratios = all.map((each) => each.sent.equivalents / each.direct.equivalents);
-    const cost = all.reduce((sum, { sent }) => sum + sent.equivalents, 0) / direct;
-    return { name, cost, over_two_percent: ratios.filter((ratio) => ratio > 1.02).length };
+    const all = played(change).map(({ one, requests }) => ({
+      ...sumRequests(requests),
+      ends: turnEnds(one, requests),
+    }));
+    const ends = all.flatMap((each) => each.ends);
+    const sum = (side: 'direct' | 'sent') => all.reduce((total, { [side]: { equivalents } }) => total + equivalents, 0);
+    const over = all.filter(({ sent, direct }) => sent.equivalents > 1.02 * direct.equivalents).length;
+    const endsOver = ends.filter((ratio) => ratio > 1.02).length;
+    return { name, cost: sum('sent') / sum('direct'), over_two_percent: over, ends: ends.length, ends_over: endsOver };
   });
+  const direct = played({}).reduce((sum, { requests }) => sum + sumRequests(requests).direct.equivalents, 0);
   const least = own.reduce((sum, one) => sum + findLeastCost(one, rule), 0);
-  return [...rows, { name: 'knows the future, same keep rules', cost: least / direct, over_two_percent: 0 }];
+  return [
+    ...rows,
+    { name: 'knows the future, same keep rules', cost: least / direct, over_two_percent: 0, ends: 0, ends_over: 0 },
+  ];
+}
+
+/** What a session has cost of direct wherever it might have ended: after each of its turns. */
+function turnEnds({ requests: past }: PastConversation, requests: readonly SimulatedRequest[]): number[] {
+  let [direct, sent] = [0, 0];
+  return requests.flatMap(({ model, ...bills }, at) => {
+    direct += inputEquivalents(model, bills.direct);
+    sent += inputEquivalents(model, bills.sent);
+    const next = past[at + 1];
+    return next === undefined || isPrompt({ request: next }) ? [sent / direct] : [];
+  });
 }
 
 type Report = { readonly model: string; readonly ttl: string; readonly what_if: ReturnType<typeof simulate> } & Partial<
@@ -321,9 +346,10 @@ function print({ model, ttl, groups = [], all, what_if, ...rest }: Report): void
     lines.push(row('requests a session', heads), ...groups.map(({ name, ...group }) => row(name, getCells(group))));
     lines.push(row('all', getCells(all)), ...restLines(all, rest));
   }
-  lines.push('', 'simulated: rule, cost of direct, sessions over 1.02');
-  for (const { name, cost, over_two_percent } of what_if) {
-    lines.push(`${name.padEnd(34)}${cost.toFixed(3).padStart(8)}${String(over_two_percent).padStart(6)}`);
+  lines.push('', 'simulated: rule, cost of direct, sessions over 1.02, and had each ended after any of its turns');
+  for (const { name, cost, over_two_percent, ends, ends_over } of what_if) {
+    const over = `${String(over_two_percent).padStart(6)}${ends === 0 ? '' : `${String(ends_over).padStart(8)} of ${ends}`}`;
+    lines.push(`${name.padEnd(34)}${cost.toFixed(3).padStart(8)}${over}`);
   }
   process.stdout.write(`${lines.join('\n')}\n\n`);
 }

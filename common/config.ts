@@ -206,7 +206,7 @@ export const Config = z.strictObject({
     keepRoundTokens: count(4_000).describe('newest tokens of those rounds that are never trimmed'),
     minDropShare: share(0.2).describe('smallest share of the history that a trim must drop'),
     lossShare: share(0.02).describe(
-      'share of its cost without comet-cc that a session may be behind right after a trim; 1: no limit',
+      'share of its cost without comet-cc that a session may be behind after a trim, in a tool loop one request later; 1: no limit',
     ),
     pressureShare: share(0.8).describe("share of the model's context window above which a trim is immediate"),
   }),

@@ -4,6 +4,7 @@ import { type ConversationView, countRequestTokens, estimateTokens, type Message
 import { findModelTraits } from '../wire/models.ts';
 import {
   findHeadEnd,
+  isToolRound,
   type PartSpan,
   splitParts,
   splitRounds,
@@ -34,7 +35,7 @@ export interface CutRule extends RetentionRule {
   /** Newest rounds of a running turn that stay verbatim, and the minimum of their tokens. */
   readonly keepRounds: number;
   readonly keepRoundTokens: number;
-  /** Share of its untouched cost that a cut may put a conversation behind, should it end then. */
+  /** Share of its untouched cost that a cut may put a conversation behind, should it end then or, in a tool loop, next. */
   readonly lossShare: number;
 }
 
@@ -141,7 +142,7 @@ function findReason(
   const cost = cutCost(input, { rewrittenTokens, prices }, rule);
   if (cost.carried + beside.carried < rule.margin * cost.once) return 'not_paid';
   if (rule.margin === 0) return { because: 'paid', spare };
-  const left = scene.budget - (cost.once - prices.read * droppedTokens);
+  const left = scene.budget - (cost.once - scene.savingRequests * prices.read * droppedTokens);
   return left < 0 ? 'not_affordable' : { because: 'paid', spare: left };
 }
 
@@ -171,6 +172,8 @@ export function buildCutContext(
   return {
     /** What a cut with a warm cache may cost now, in tokens of uncached input. */
     budget,
+    /** Requests whose saving a cut counts on: this one, and in a tool loop the next, which nearly always comes. */
+    savingRequests: isToolRound(view) ? 2 : 1,
     /** Of the kept tokens, those that this request sends for the first time: a cut does not write them again. */
     freshTokens: sumTokens(fresh),
     ...findCacheState({ view, match, nowMs }),

@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { BETAS } from '../../../fuzz/body.ts';
 import { compare } from '../../../fuzz/compare.ts';
-import { createTerminal, type Terminal, type TerminalOptions, type Turn } from '../../../fuzz/fake-client.ts';
+import {
+  createTerminal,
+  type Said,
+  type Terminal,
+  type TerminalOptions,
+  type Turn,
+} from '../../../fuzz/fake-client.ts';
 import { createWireRig, type Exchange, earlyCuts, type Json } from '../../../fuzz/rewriter-rig.ts';
 import { getText, isThinkingFree, left, talkativeMemory, walk } from '../../../fuzz/story.ts';
 import type { AnswerBlock } from '../../../mock-anthropic/index.ts';
@@ -121,7 +127,7 @@ describe('what a conversation holds', () => {
     ['a string', { system: 'You help.' }, 2],
   ])('a system prompt that is %s becomes a list that upstream takes', async (_, fields, blocks) => {
     const { terminal } = await begun(1, { form: { fields } });
-    const { refusal, sent } = terminal.said[0]?.exchange as Exchange;
+    const { refusal, sent } = (terminal.said[0] as Said).exchange as Exchange;
     expect(refusal).toBeNull();
     expect(JSON.parse(sent.toString()).system).toHaveLength(blocks);
   });

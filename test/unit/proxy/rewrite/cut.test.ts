@@ -50,6 +50,7 @@ const context = {
   requestTokens: 50_000,
   contextTokens: 200_000,
   freshTokens: 0,
+  savingRequests: 1,
   budget: Number.POSITIVE_INFINITY,
 };
 
@@ -158,6 +159,8 @@ describe('the size rule', () => {
       expect(within(cost + 1)).toMatchObject({ kind: 'cut', spare: expect.closeTo(1) as number });
       const fresh = { ...context, budget: cost - 1, freshTokens: 10 };
       expect(decideCut({ ...input, context: fresh }, patient)).toMatchObject({ because: 'paid' });
+      const inLoop = { ...context, budget: cost - 1_499, savingRequests: 2 };
+      expect(decideCut({ ...input, context: inLoop }, patient)).toMatchObject({ because: 'paid' });
     });
 
     it('counts what a cut drops and rewrites beside them, and what carrying that has cost', () => {
