@@ -173,8 +173,8 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
     /** No request is answered, no command runs, and no model is asked. */
     isIdle: () => !api.isBusy() && proxy.activity().answering + memory.maintenance.status().llm.running === 0,
     isStoreless,
-    /** Accepts nothing new; resolves when every exchange is over. `stops`: no other engine follows. */
-    drain: (stops: boolean) => Promise.all([proxy.drain(), memory.maintenance.finish(), stops && ui.sayStopped()]),
+    /** Accepts nothing new; resolves when every exchange is over. `off`: no other engine follows, and a summary may end. */
+    drain: (off: boolean) => Promise.all([proxy.drain(), off && memory.maintenance.finish(), off && ui.sayStopped()]),
     /** Cuts running exchanges and makes everything durable; idempotent. */
     close: (): Promise<void> => (closing ??= closeAll()),
   };

@@ -7,7 +7,7 @@ import type { ConsolidationRequest, Consolidator } from './consolidation/consoli
 import type { Schedule } from './consolidation/schedule.ts';
 import type { ImportProgress } from './import.ts';
 import { writtenBy } from './library.ts';
-import { isBundled, isDraft } from './model/node.ts';
+import { isBundled, isDraft, type MemoryNode } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import { contentTags } from './text/tags.ts';
 
@@ -58,7 +58,6 @@ export function createMaintenance(parts: Parts) {
     async stats() {
       const nodes = catalogue.all();
       const sessions = [...turnRegistry.sessions().values()];
-      const tags = Object.entries(countBy(nodes.flatMap((node) => contentTags(node.topic_tags))));
       const drafts = nodes.filter(isDraft).length;
       return {
         nodes: nodes.length,
@@ -68,7 +67,8 @@ export function createMaintenance(parts: Parts) {
         /** The former name of `drafts`. */
         stand_ins: drafts,
         facts: nodes.reduce((sum, node) => sum + node.facts.length, 0),
-        ...{ facts_dropped: facts.dropped(), sessions: sessions.length },
+        facts_dropped: facts.dropped(),
+        sessions: sessions.length,
         projects: new Set(nodes.map((node) => node.project)).size,
         turns: sessions.reduce((sum, session) => sum + session.turns, 0),
         oldest: nodes.at(-1)?.created_at ?? null,
@@ -77,12 +77,9 @@ export function createMaintenance(parts: Parts) {
         by_recall_mode: countBy(nodes.map((node) => node.recall_mode)),
         by_origin: countBy(nodes.map((node) => node.origin)),
         by_writer: countBy(nodes.map(writtenBy)),
-        /** Most used first. */
-        tags: tags
-          .sort(([a, left], [b, right]) => right - left || a.localeCompare(b))
-          .slice(0, TAGS)
-          .map(([tag, count]) => ({ tag, nodes: count })),
-        ...{ index: await index.size(), snapshots: (await snapshots.list()).length },
+        tags: mostUsedTags(nodes),
+        index: await index.size(),
+        snapshots: (await snapshots.list()).length,
         problems: store.problems().length,
       };
     },
@@ -142,6 +139,14 @@ function skippedTurns({ crashMarks, removal }: Pick<MemoryParts, 'crashMarks' | 
     const label = `turn ${turnId.slice(0, 12)} of session ${sessionId}, from ${new Date(atMs).toISOString().slice(0, 10)}`;
     return { file: 'turn', message: `${label}, ended the engine twice and is skipped; the journal keeps it` };
   });
+}
+
+/** The first one most often. */
+function mostUsedTags(nodes: readonly MemoryNode[]) {
+  return Object.entries(countBy(nodes.flatMap((node) => contentTags(node.topic_tags))))
+    .sort(([a, left], [b, right]) => right - left || a.localeCompare(b))
+    .slice(0, TAGS)
+    .map(([tag, count]) => ({ tag, nodes: count }));
 }
 
 const countBy = (names: readonly string[]): Readonly<Record<string, number>> => Object.fromEntries(tally(names));
