@@ -367,7 +367,7 @@ const countSigned = (sent: Buffer): number => sent.toString().split('"signature"
 function expectAccepted({ refusal, request: { bytes, headers } }: Exchange): void {
   if (refusal === null) return;
   const own = findRefusal(JSON.parse(bytes.toString()), (headers['anthropic-beta'] ?? '').split(','), bytes.length);
-  // A loop that the client goes on with after an answer without thinking, or after stripping it.
+  // A loop that the client continues after an answer without thinking, or after stripping it.
   if (own?.message.includes('Expected `thinking`')) return;
   throw new Error(`${own === null ? 'refused' : `the client's: ${own.message}`}: ${refusal.message}`);
 }
