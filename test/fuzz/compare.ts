@@ -15,7 +15,8 @@ export interface Comparison {
   readonly sent: readonly string[];
 }
 
-const OURS_AS_SYSTEM = '{"role":"system","content":"comet-cc recalls';
+const RECALLS = 'comet-cc recalls';
+const OURS_AS_SYSTEM = `{"role":"system","content":"${RECALLS}`;
 /** Compared over and over, request after request. */
 const known = new Map<string, boolean>();
 
@@ -134,8 +135,9 @@ function isKept(sent: Json, received: Json): boolean {
   return JSON.stringify(ours) === JSON.stringify(emptied);
 }
 
-function isOurs(block: Json): boolean {
-  return block['type'] === 'text' && String(block['text']).startsWith('<comet-cc-memory');
+/** What was recalled stands in the prompt where no system message may, as before another message of the user. */
+function isOurs({ type, text }: Json): boolean {
+  return type === 'text' && ['<comet-cc-memory', RECALLS].some((head) => String(text).startsWith(head));
 }
 
 /** What an absorbed message said once. */
