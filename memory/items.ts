@@ -82,11 +82,10 @@ export function createItems(parts: MemoryParts) {
       withFreshFiles(store, async (store) => {
         const isDone = ({ text, closed }: OpenItem) => closed?.as === 'done' && saysOneOf(titles, text);
         const nodes = catalogue.all().filter((node) => [node.project, ''].includes(project) && node.open?.some(isDone));
-        if (nodes.length > 0) await snapshooter.take('edit');
-        for (const node of nodes) {
-          const open = node.open?.map((item) => (isDone(item) ? { ...item, closed: undefined } : item));
-          await store.save([{ ...node, open }]);
-        }
+        if (nodes.length === 0) return;
+        await snapshooter.take('edit');
+        const reopened = (item: OpenItem): OpenItem => (isDone(item) ? { ...item, closed: undefined } : item);
+        await store.save(nodes.map((node) => ({ ...node, open: node.open?.map(reopened) })));
       }),
     /** Makes the text of a note an open item or a decision; `isTyped`: the user typed it in a terminal. */
     stateNote: (id: string, kind: 'todo' | 'decision', isTyped: boolean): Promise<Item> =>
