@@ -31,7 +31,7 @@ const MOST_CHARS = 4_000;
 const SAID_CHARS = 20_000;
 const CLAUSE_END = /[;:,()[\]—–…\n]+\s*|\s-\s/;
 /** Of a claim of a brief. */
-const KIND = /^(?:Goal|Done|Stands|Decided|Open|Next): /;
+const KIND = /^(?:Goal|Done|Found|Stands|Decided|Open|Next): /;
 /** What every summary says of a conversation. */
 const TELLING = new Set(uniqueTokens('user asks wants needs decides decided chose'));
 const DATE = /\(?\b\d{4}-\d{2}-\d{2}\b\)?/g;

@@ -26,7 +26,7 @@ export function renderBrief(brief: SummaryResult['brief']): string {
   return [...section(ACTIVE, brief.active), ...section(HINTS, brief.hints)].join('\n\n');
 }
 
-const KINDS = ['Goal', 'Done', 'Stands', 'Decided', 'Open', 'Next'];
+const KINDS = ['Goal', 'Done', 'Found', 'Stands', 'Decided', 'Open', 'Next'];
 
 const getKind = ({ text }: Claim): number => KINDS.findIndex((kind) => text.startsWith(`${kind}: `));
 
@@ -52,7 +52,7 @@ export const LAST_ASKED = '; last asked: ';
 
 /** For a new session: memories tell it what was done, and room is left for what its prompts recall. */
 export function inShort(lines: readonly string[]): readonly string[] {
-  return lines.flatMap((line) => (line.startsWith('- Done: ') ? [] : line.split(LAST_ASKED).slice(0, 1)));
+  return lines.flatMap((line) => (/^- (?:Done|Found): /.test(line) ? [] : line.split(LAST_ASKED).slice(0, 1)));
 }
 
 function withinSize(claims: Claims): Claims {

@@ -25,9 +25,11 @@ import {
   ADVISES,
   beginList,
   CHANGED,
+  CONCLUDES,
   clipOutcome,
   clipWhole,
   findTask,
+  GAP,
   isRule,
   isWeak,
   joinWithin,
@@ -278,14 +280,19 @@ function composeSummary(run: readonly ReadTurn[], decisions: readonly Decision[]
 const bare = (text: string): string => trimEnd(text, '.;。');
 
 const BRIEF = {
-  ...{ goal: 'Goal: ', done: 'Done: ', stands: 'Stands: ' },
+  ...{ goal: 'Goal: ', done: 'Done: ', found: 'Found: ', stands: 'Stands: ' },
   ...{ decided: 'Decided: ', open: 'Open: ', next: 'Next: ' },
 } as const;
 const GOAL_CHARS = 320;
 /** The first within which the brief has room. */
 const DONE_CHARS = [320, 240, 160];
+const OFFER_CHARS = 160;
 const STAND_CHARS = 160;
 const MOST_DONE = 6;
+const FOUND_CHARS = 200;
+const MOST_FOUND = 4;
+/** Of the words of what was found, in the answer of a turn with edits. */
+const OVERTAKEN_SHARE = 0.3;
 const MOST_DECIDED = 4;
 const MOST_OPEN = 5;
 const MOST_RULES = 8;
@@ -299,6 +306,7 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
   const last = turns.findLast(({ state }) => state.outcome !== '');
   const former = [...rest(BRIEF.done), ...rest(BRIEF.stands)];
   let done: Claim[] = [];
+  const found: Claim[] = [];
   const decisions = turns.flatMap(({ state }) => state.decisions.filter(({ by }) => by === 'user'));
   const takenBack = decisions.map(({ text }) => findTakenBack(text));
   const decided = decisions.filter(({ text }) => !takenBack.includes(text) && !isRule(text));
@@ -315,10 +323,11 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
     turn.edited && state.accepts.length > SAYS_LITTLE ? claim(BRIEF.decided, state.accepts, turn.turnId) : [],
   );
   const stated = distinct(all).slice(-MOST_DECIDED);
-  const newest = [...accepted.slice(Math.max(0, accepted.length + stated.length - MOST_DECIDED)), ...stated];
+  let newest = [...accepted.slice(Math.max(0, accepted.length + stated.length - MOST_DECIDED)), ...stated];
   const getActive = (): Claim[] => [
     ...getGoal(turns, rest(BRIEF.goal)),
     ...done,
+    ...found,
     ...(last === undefined ? rest(BRIEF.stands) : claim(BRIEF.stands, getStand(last.state), last.turn.turnId)),
     ...newest,
     ...distinct([...stillOpen, ...open]).slice(-MOST_OPEN),
@@ -331,9 +340,15 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
     done = getDeeds(turns, last, former, chars);
     if (!isTooLong()) break;
   }
+  if (isTooLong()) newest = newest.map((each) => ({ ...each, text: withShortOffer(each.text) }));
   while (done.length + newest.length > 1 && isTooLong())
     if (done.length >= newest.length) done = withMost(done, done.length - 1);
     else newest.shift();
+  const findings = getFindings(turns, last, rest(BRIEF.found));
+  for (const each of findings.toSorted((one, other) => Number(concludes(other)) - Number(concludes(one)))) {
+    found.push(each);
+    if (found.length > MOST_FOUND || isTooLong()) found.pop();
+  }
   return { active: getActive(), hints };
 }
 
@@ -360,6 +375,35 @@ function getDeeds(turns: readonly ReadTurn[], last: ReadTurn | undefined, before
   return withMost(distinct(kept), MOST_DONE);
 }
 
+/** Keeps what the user answered, and the question that the offer ends with. */
+function withShortOffer(text: string): string {
+  const at = text.search(/(?:” to|approved:) “/);
+  const offer = at === -1 ? '' : text.slice(at);
+  if (offer.length <= OFFER_CHARS) return text;
+  const end = /(?:(?:^” to “|(?<=[.;…?!]))(?:[^.;…?!“”]|\.(?=\S)){10,120}\?)?”$/.exec(offer)?.[0] ?? '';
+  return `${text.slice(0, at)}${clip(offer.slice(0, offer.length - end.length), OFFER_CHARS - end.length)}${end}`;
+}
+
+/** What turns without edits came to, with what was asked, unless an edit since tells of the same. */
+function getFindings(turns: readonly ReadTurn[], last: ReadTurn | undefined, former: readonly Claim[]): Claim[] {
+  const isOvertaken = (text: string, later: readonly ReadTurn[]): boolean =>
+    later.some(({ turn, state: { said } }) => turn.edited && sharedWords(text, said.join(' ')) >= OVERTAKEN_SHARE);
+  const own = turns.flatMap(({ turn, state: { asked, isReply, said } }, at): Claim[] => {
+    const [next, ...later] = turns.slice(at + 1);
+    const text = clipWhole(said, FOUND_CHARS, FOUND_CHARS);
+    const question = isReply ? '' : asQuestion(findTask(asked));
+    const isNamed = ADVISES.test(text) || text.includes('`') || getValues(text).length > 0;
+    // A conclusion needs what it is about.
+    if (!isNamed || (question === '' && CONCLUDES.test(text))) return [];
+    const isWhole = text.length >= SAYS_LITTLE && !text.startsWith(GAP) && !PRONOUN.test(text) && !DID.test(text);
+    if (turn === last?.turn || turn.edited || next?.turn.edited || next?.state.amends || !isWhole) return [];
+    return isOvertaken(text, later) ? [] : claim(BRIEF.found, `${question}${text}`, turn.turnId);
+  });
+  return distinct([...former.filter(({ text }) => !isOvertaken(text, turns)), ...own]);
+}
+
+const concludes = ({ text }: Claim): boolean => ADVISES.test(text) || CONCLUDES.test(text);
+
 /** Those that name most things, and always the last. */
 function withMost(deeds: Claim[], most: number): Claim[] {
   if (deeds.length <= most) return deeds;
@@ -375,7 +419,7 @@ const REASONS = /\b(?:fail(?:s|ing)|because|would|could|should|might)\b/i;
 const REVERTS = /\b(?:revert(?:ed|ing)|restor(?:ed|ing)|undid|undone)\b/i;
 /** Begins with what was done. */
 const DID =
-  /^(?:(?:i(?:'ve| have)?|also|(?:the )?fix:|(?:key )?changes(?: made)?:|now|both|\d\.) ){0,3}(?:\p{L}{2,14}ed|split|wrote|built|made|set)\b/iu;
+  /^(?:(?:i(?:'ve| have)?|also|(?:the )?fix:|(?:key )?changes(?: made)?:|now|both|\d\.) ){0,3}(?:\p{L}{2,14}ed|split|(?:re)?wrote|built|made|set)\b|^now (?:all|both|each|every|the)\b/iu;
 
 /** What a turn did, in one statement; '' where it does not say. */
 function getDone(said: readonly string[]): string {

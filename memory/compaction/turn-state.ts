@@ -117,7 +117,7 @@ const THEREFORE =
   /\bthen(?=[.!,]*$|, |,? (?:so|because|since)\b)|^(?:ok(?:ay)?,? )?(?:dann|entonces|pues) (?!noch|als)/iu;
 const THEREFORE_WORDS = 12;
 /** What an answer comes down to. */
-const CONCLUDES =
+export const CONCLUDES =
   /^(?:(?:(?:the|an?|my|best|final|updated|proposed|recommended) )?(?:\w{2,12}er )?(?:root cause|cause|problem|issue|reason|fix|solution|verdict|conclusion|recommendation|result|answer|bottom line|tl;?dr|summary)\b|(?:my|in short|so the|the key)\b|fazit|ursache|lösung|empfehlung|conclusión|causa|原因|结论|建议|원인|결론)|\b(?:root cause|was caused by|turned out|fixed by|i(?:'d)? recommend|i(?:'d| would) (?:go with|suggest))\b/iu;
 /** So is a lead-in without what follows, unless it concludes. */
 export const isWeak = (text: string): boolean =>
@@ -424,7 +424,7 @@ export const CHANGED =
 const CHANGES =
   /^(?:(?:the|a|key|main|final|here(?:'s| is)|what|summary(?: of)?|all) )*(?:changes?|changed|fix(?:es)?|refactoring)\b(?! (?:needed|required|to)\b)/i;
 /** Before a statement whose subject is in one that is left out. */
-const GAP = '… ';
+export const GAP = '… ';
 
 /** The first statement where it is short, conclusions, then the end backwards: answers conclude last. */
 function concluding(statements: readonly Statement[]): Statement[] {

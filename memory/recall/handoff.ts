@@ -14,7 +14,7 @@ const THREAD_BRIEFS = 3;
 const THREAD_DAYS_MS = 14 * 86_400_000;
 const TASKS = 6;
 /** Claims of a brief that are nothing to do. */
-const SETTLED = /^(?:Done|Stands|Decided): /;
+const SETTLED = /^(?:Done|Found|Stands|Decided): /;
 
 export interface HandoffRules {
   readonly project: string;
@@ -32,7 +32,7 @@ const TOLD_CHARS = 60;
 /** Share of words by which two sentences say one thing, and the least that have enough. */
 const TOLD_SHARE = 0.7;
 const TOLD_WORDS = 4;
-const TOLD_IN = { open: /^- (?:Open|Next): /, decided: /^- Decided: /, outcome: /^- (?:Done|Stands): / } as const;
+const TOLD_IN = { open: /^- (?:Open|Next): /, decided: /^- Decided: /, outcome: /^- (?:Done|Found|Stands): / } as const;
 
 /** Open items, decisions and outcomes of clean origin from other sessions that `told` does not tell. */
 export function handedItems(

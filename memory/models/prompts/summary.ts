@@ -96,7 +96,7 @@ ${policyRules()}
 const BRIEF_RULES = `You also rewrite its short working brief.
 
 Brief (replaces the old one completely)
-- active: the state of the work. Each claim begins with "Goal: ", "Done: ", "Stands: ", "Decided: ", "Open: " or "Next: ". Built from outcomes, not from prompts. hints: rules and pitfalls to keep in mind.
+- active: the state of the work. Each claim begins with "Goal: ", "Done: ", "Found: ", "Stands: ", "Decided: ", "Open: " or "Next: ". Built from outcomes, not from prompts. hints: rules and pitfalls to keep in mind.
 - Each claim keeps to words that the user and the assistant used, the goal to the user's: what has other words, or those of a tool's output, is not shown to a later session. The same holds for title, outcome, summary, decisions and open items.
 - At most 12 claims in all, under 150 characters each. Drop what is finished or no longer true. Each claim names the turns, or the old claims, that it rests on.`;
 

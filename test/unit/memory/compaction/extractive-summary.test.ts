@@ -11,6 +11,13 @@ const say = (prompt: string, answer: string) => readTurn(talk(prompt, answer));
 const compact = (turns: ReturnType<typeof say>[], knownTags: string[] = []) =>
   summarizeByRules({ turns, knownTags, brief: '' });
 
+/** Fills a brief. */
+const chose = (name: string) =>
+  say(
+    `We go with ${name} for the queue, ${`as ${name} is what the others know best, `.repeat(5)}ok.`,
+    `${name} is in, ${'with a page of its own for each of the mails, '.repeat(8)}ok.`,
+  );
+
 const history = [
   say(
     'We use pnpm in this repo, never npm. The staging database listens on port 5433.',
@@ -169,19 +176,59 @@ describe('a summary without a model', () => {
     ];
     const { brief } = compact([readTurn(getTurn('How do we filter?', page)), say("yeah let's use length only", 'ok.')]);
     expect(brief.active.filter(({ text }) => text.startsWith('Decided'))).toHaveLength(1);
-    const rule = (name: string) =>
-      say(
-        `We go with ${name} for the queue, ${`as ${name} is what the others know best, `.repeat(5)}ok.`,
-        `${name} is in, ${'with a page of its own for each of the mails, '.repeat(8)}ok.`,
-      );
     const many = compact([
-      ...['Redis', 'Kafka', 'Nats', 'Rabbit', 'Pulsar'].map(rule),
+      ...['Redis', 'Kafka', 'Nats', 'Rabbit', 'Pulsar'].map(chose),
       say('Dana has to sign the contract by 12.', 'Noted.'),
     ]);
     const texts = many.brief.active.map(({ text }) => text);
     expect(texts).toContainEqual(expect.stringMatching(/^Open: Dana has to sign the contract/));
     expect(texts).toContainEqual(expect.stringMatching(/^Decided: We go with Pulsar/));
     expect(texts.join()).not.toContain('Decided: We go with Kafka');
+  });
+
+  test('a decision that is cut keeps the answer and what was asked', () => {
+    const offer = `The export ${'and the import of the pages '.repeat(6)}share it. Want me to move it into \`queue.ts\`?`;
+    const yes = { ...say('yes, let us do that now', 'Moved it into `queue.ts`.'), edited: true as const };
+    const { active } = compact([say('Where is the lock taken?', offer), yes, ...['Redis', 'Kafka'].map(chose)]).brief;
+    expect(active.map(({ text }) => text)).toContainEqual(
+      expect.stringMatching(
+        /^Decided: “yes, let us do that now” to “The export .{9,160}… Want me to move it into `queue\.ts`\?”$/,
+      ),
+    );
+  });
+
+  test('the brief tells what turns without edits found, where it has room', () => {
+    const asks = (question: string, answer: string) => say(question, answer);
+    const why = asks('Why does the queue wait?', 'The root cause is that `post` takes the lock of `send` twice.');
+    const where = asks(
+      'Where is the lock taken?',
+      'Both callers in `queue.ts` take the lock before they read the page.',
+    );
+    const vague = asks('Is it slow?', 'It is not slow as far as I can see, but nobody has measured that.');
+    const edits = { ...say('Remove the lock of `send`.', 'Removed the lock in `send`.'), edited: true as const };
+    const last = asks('Is that all?', 'That is all that was asked of me for the queue, in `queue.ts`.');
+    const found = (turns: ReturnType<typeof say>[], briefClaims: readonly Claim[] = []) =>
+      summarizeByRules({ turns, knownTags: [], brief: '', briefClaims }).brief.active.filter(({ text }) =>
+        text.startsWith('Found: '),
+      );
+    const both = found([why, where, vague, last]);
+    expect(both.map(({ text }) => text)).toEqual([
+      'Found: “Why does the queue wait?” → The root cause is that `post` takes the lock of `send` twice',
+      'Found: “Where is the lock taken?” → Both callers in `queue.ts` take the lock before they read the page',
+    ]);
+    expect(found([last], both)).toEqual(both);
+    // An edit that follows tells it.
+    expect(found([why, edits, last])).toEqual([]);
+    expect(
+      found([where, asks('No, that is wrong, only one does.', 'You are right, `post` alone does.'), last]),
+    ).toEqual([]);
+    // A conclusion goes first.
+    const long = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) =>
+      asks(`What is in ${name}?`, `The file \`${name}.ts\` has ${'one page after the other '.repeat(5)}of the book.`),
+    );
+    const most = found([...long, why, last]).map(({ text }) => text);
+    expect(most).toHaveLength(4);
+    expect(most[0]).toContain('root cause');
   });
 
   test('the brief lists what edits came to, without what was changed since', () => {
