@@ -68,10 +68,7 @@ export function getExitCode(error: unknown): number {
   return (error instanceof CometError ? EXIT_CODES[error.code] : undefined) ?? EXIT.failed;
 }
 
-/**
- * Ends what a command printed of memory, where Claude Code reads it, with a line that tells capture its origin. Output
- * without that line counts as external.
- */
+/** Ends output of memory with a line that tells capture its origin: without one, it counts as external. */
 export async function printOrigin(
   { env, term }: Context,
   client: EngineClient,

@@ -155,9 +155,7 @@ export async function writeBundle(certsDir: string, userFile: string | null) {
   return { file: bundleFile(certsDir), userFile, problems: user.problems };
 }
 
-/**
- * The file to merge: NODE_EXTRA_CA_CERTS as found, or the one merged last time where that is null or the bundle itself.
- */
+/** The file to merge: NODE_EXTRA_CA_CERTS, or the one merged last where that is null or the bundle itself. */
 export async function resolveUserFile(paths: HomePaths, userExtraCaFile: string | null): Promise<string | null> {
   if (userExtraCaFile === null) return userCaFile(paths);
   const files = [path.resolve(userExtraCaFile), path.resolve(bundleFile(paths.certsDir))];

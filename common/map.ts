@@ -1,7 +1,4 @@
-/**
- * A map that keeps its most recently used entries, as many as together are no larger than `limit`; `peek` is a read that
- * does not count as use.
- */
+/** Keeps the most recently used entries, up to `limit` in size together; `peek` does not count as use. */
 export class LruMap<K, V> extends Map<K, V> {
   readonly #limit: number;
   readonly #sizeOf: (value: V) => number;

@@ -38,10 +38,7 @@ interface Parts extends RemovalParts, Pick<PipelineParts, 'crashMarks' | 'compac
 
 type What = Pick<ForgetRequest, 'source' | 'sessionId' | 'sinceMs'>;
 
-/**
- * Removes turns of a session, since a time, or with content of a source. A node is removed with any of its turns; first
- * a new node is built from its other turns, so that nothing else is lost.
- */
+/** Removes turns. First, a new node is built from the other turns of each node, so that nothing else is lost. */
 export function createForgetting(parts: Parts) {
   const { turnRegistry, catalogue, compactor, journal, toolRounds, turnReader, modelUpgrades } = parts;
 

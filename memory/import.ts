@@ -189,10 +189,7 @@ const TRIGGER_CHARS = 300;
 /** A note should be found at once, but a rebuild of the whole index is not waited for. */
 const INDEXED_MS = 2_000;
 
-/**
- * Saves notes of programs. Who asked a program to note something is unknown, so the origin is `tool`; `isNew` is false
- * where the same note is in memory already.
- */
+/** Notes of programs have the origin `tool`; `isNew` is false where the same note is in memory already. */
 function createNotes(parts: MemoryParts) {
   const { getProject, clock, redactor, catalogue, turnReader, indexer, removal } = parts;
 

@@ -365,10 +365,7 @@ export const CHANGING: ReadonlySet<string> = new Set<Operation>([
   ...(['facts/forget', 'ui/edit', 'ui/forget', 'ui/undo'] as const),
 ]);
 
-/**
- * What the page may call: it reads and edits memory. It neither imports files by path, answers hooks, nor waits for the
- * whole engine.
- */
+/** What the page may call: it neither imports files by path, answers hooks, nor waits for the engine. */
 export const PAGE_OPERATIONS: ReadonlySet<string> = new Set<Operation>([
   ...(['status', 'explain', 'nodes/list', 'nodes/show', 'nodes/search', 'nodes/edit', 'nodes/related'] as const),
   ...(['nodes/why', 'topics/list', 'topics/read', 'facts/list', 'facts/concepts', 'facts/forget'] as const),

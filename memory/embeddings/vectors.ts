@@ -21,10 +21,7 @@ export function toUnit(vector: Float32Array): Float32Array {
 const LEAST = 100;
 const SAMPLED = 2_000;
 
-/**
- * About the mean of many vectors, from a sample; sampled again when there are twice as many. Null for fewer than 100,
- * whose mean is rather their topic.
- */
+/** About the mean of many vectors, from a sample; null for fewer than 100, whose mean is rather their topic. */
 export function createMeanVector(
   sample: (most: number) => Promise<readonly Float32Array[]>,
 ): (count: number) => Promise<Float32Array | null> {

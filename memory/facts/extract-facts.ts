@@ -73,10 +73,7 @@ export function extractionSchema(ontology: Ontology) {
 
 type ExtractionInput = Pick<FactRequest, 'ontology' | 'turn'>;
 
-/**
- * Keeps the candidates that name a declared concept and quote the turn; drops and counts all others. An error of the model
- * is the caller's.
- */
+/** Keeps the candidates that name a declared concept and quote the turn; drops and counts all others. */
 export function extractFacts(input: ExtractionInput & { readonly candidates: unknown }): Extraction;
 export function extractFacts(input: ExtractionInput & { readonly model: FactModel }): Promise<Extraction>;
 export function extractFacts(

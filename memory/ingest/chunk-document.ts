@@ -23,10 +23,7 @@ const SUMMARY_CHARS = 600;
 /** Split points, best first. */
 const ENDS = [/\n[ \t]*\n+/g, /\n/g, /(?<=[.!?。！？])["')\]]*\s+/g, /\s+/g];
 
-/**
- * Splits after a paragraph, else a line, a sentence or a word; cuts inside a word only when it exceeds `maxChars`.
- * Consecutive chunks overlap.
- */
+/** Splits after a paragraph, else a line, a sentence or a word; consecutive chunks overlap. */
 export function chunkDocument(text: string): Chunk[] {
   const headings = getHeadings(text);
   const chunks: Chunk[] = [];

@@ -79,10 +79,7 @@ const HEADS = [
 /** `- [mem_…] 2026-03-01 (user) …` */
 const MEMORY_LINE = /^[\s>*-]*\[mem_\d{8}_\d{6}_[0-9a-f]{6}\] /;
 
-/**
- * Removes what comet-cc injects: fenced blocks, unfenced blocks up to the next blank line, and single memory lines.
- * An unclosed fence extends to the end.
- */
+/** Removes what comet-cc injects: blocks, fenced to the end or unfenced to a blank line, and memory lines. */
 export function stripOwnBlocks(text: string): string {
   if (!text.includes(MARK) && !text.includes('comet-cc') && !text.includes('[mem_')) return text;
   const lines = text.split('\n');

@@ -42,10 +42,7 @@ const Bill = z.object({ input: amount, cacheRead: amount, cacheWrite5m: amount, 
 const PrefixEntry = z.object({ key: text, ttl: text, expiresAtMs: amount }).readonly();
 const Prefixes = z.array(PrefixEntry).readonly();
 const AnyTotals = z.record(text, amount).transform((totals) => addTotals(EMPTY_TOTALS, totals));
-/**
- * A cut that has not paid off yet: its immediate cost in USD, the requests within which it should pay off, and how many
- * of them are left.
- */
+/** A cut that has not paid off: its cost in USD, the requests within which it should, and how many are left. */
 const Investment = z.object({ usd: amount, horizon: amount, left: amount }).readonly();
 /** The cost of a conversation compared with its untouched cost. */
 const Balance = z

@@ -428,10 +428,7 @@ function leavesNewestUncached({ infos }: ConversationView): boolean {
   return infos.slice(0, newest).some(isMarked);
 }
 
-/**
- * The session id from the header or from either form of `metadata.user_id`. Without one, working directory and first
- * message identify the session.
- */
+/** From the header or `metadata.user_id`; else working directory and first message identify the session. */
 export function findSessionId(view: Identity, headers: Readonly<Record<string, string>>): string {
   const header = headers['x-claude-code-session-id'];
   if (header !== undefined && header !== '') return header;

@@ -69,10 +69,7 @@ const BY_NAME = new Map(
 );
 const MODEL_ID = /(?:^|[./])claude-([a-z0-9.-]{1,60}?)(?:-latest|[-@]\d{8})?(?:-v\d+(?::\d+)?)?(?:\[\w+\])?$/;
 
-/**
- * The traits of a model id as requests carry it (`claude-opus-4-8`, dated, with `[1m]` or a vendor prefix). A name matches
- * whole: a version that is not in the table is unknown.
- */
+/** Takes dated ids, `[1m]` and vendor prefixes. A version that is not in the table is unknown. */
 export function findModelTraits(model: string): ModelTraits {
   const name = MODEL_ID.exec(model.toLowerCase())?.[1]?.replaceAll('.', '-') ?? '';
   return BY_NAME.get(name) ?? UNKNOWN_TRAITS;

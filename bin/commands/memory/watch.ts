@@ -4,10 +4,7 @@ import type { Context } from '../../context.ts';
 
 const LOOK_MS = 300;
 
-/**
- * Runs `work` while one line of the terminal says how far the engine is, without `--json`; `said` is '' where there is
- * nothing to say.
- */
+/** Runs `work` while a line of the terminal shows what `said` returns, but for '' and with `--json`. */
 export async function watched<T>(
   context: Context,
   { json }: { readonly json?: boolean },
