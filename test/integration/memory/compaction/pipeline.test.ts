@@ -52,7 +52,7 @@ describe('captured turns', () => {
     const disk = createDisk();
     const memory = await start(disk);
     memory.capture.captureTurns(turns());
-    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
     const nodes = memory.recall.nodesCovering(ends(turns()));
     expect([...nodes.keys()]).toEqual(ends(turns()));
     const hits = await memory.recall.search('which port does the staging database use', { top: 3 });
@@ -68,7 +68,7 @@ describe('captured turns', () => {
     const round = toolRound('AskUserQuestion', { questions: [{ question: 'Which provider?' }] }, result);
     const answer = message('assistant', [{ type: 'text', text: 'I added the pipeline with lint and tests.' }]);
     memory.capture.captureTurns([getTurn('set up ci for this repository', [...round, answer])]);
-    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
     expect(memory.library.list({})[0]).toMatchObject({
       origin: 'assistant',
       decisions: [{ text: '“neither, use Buildkite” to “Which provider?”', origin: 'user', by: 'user' }],
@@ -79,7 +79,7 @@ describe('captured turns', () => {
     const disk = createDisk();
     const memory = await start(disk);
     for (let round = 0; round < 3; round += 1) memory.capture.captureTurns(turns());
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect(await disk.journal.read('s1')).toHaveLength(3);
     expect(await memory.library.restoreSession('s1')).toHaveLength(6);
   });
@@ -102,7 +102,7 @@ describe('captured turns', () => {
     const memory = await start(disk);
     const secret = `ghp_${'a1B2'.repeat(9)}`;
     memory.capture.captureTurns([talk(`Use ${secret} for GitHub, always.`, 'ok')]);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const kept = JSON.stringify([await disk.journal.read('s1'), [...disk.nodes], [...disk.briefs]]);
     expect(kept).not.toContain(secret);
     expect(kept).toContain('[REDACTED:');
@@ -123,7 +123,7 @@ describe('captured turns', () => {
     await until(async () => (await disk.journal.read('s1')).length === 4);
     expect(projects(patient)).toEqual([undefined, undefined, undefined, undefined]);
     const memory = await start(disk);
-    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
     expect(projects(memory)).toEqual(folders);
     const { library } = memory;
     const shop = library.list({ projectDir: '/shop' });
@@ -138,17 +138,17 @@ describe('captured turns', () => {
     const memory = await start(disk);
     const [first] = turns() as [CapturedTurn];
     memory.capture.captureTurns([first]);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const again = getTurn(FACTS[0][0], [message('assistant', FACTS[0][1])], { key: first.key });
     expect(again.turnId).not.toBe(first.turnId);
     memory.capture.captureTurns([again]);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect(memory.recall.nodesCovering([again.turnId]).get(again.turnId)).toEqual(
       memory.recall.nodesCovering([first.turnId]).get(first.turnId),
     );
     expect((await memory.library.restoreSession('s1')).map((each) => each.content)).toEqual([FACTS[0][0], FACTS[0][1]]);
     const later = await start(disk);
-    expect(await later.maintenance.flush(5_000)).toBe(true);
+    expect(await later.maintenance.flush(60_000)).toBe(true);
     expect(later.recall.nodesCovering([again.turnId]).get(again.turnId)).toHaveLength(1);
     expect((await later.library.listSessions())[0]?.turns).toBe(1);
   });
@@ -157,7 +157,7 @@ describe('captured turns', () => {
     const memory = await start(createDisk());
     memory.capture.captureTurns(turns('s1').slice(0, 1));
     memory.capture.captureTurns(turns('s2').slice(1, 2));
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const [one, two] = [memory.library.list({ sessionId: 's1' }), memory.library.list({ sessionId: 's2' })];
     expect([one.length, two.length]).toEqual([1, 1]);
     expect(one[0]?.summary).not.toContain('pnpm');
@@ -203,7 +203,7 @@ describe('a tail', () => {
     memory.capture.captureTurns(many);
     await until(async () => (await disk.journal.read('s1')).length === 14);
     expect(disk.nodes.size).toBe(0);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect(memory.recall.nodesCovering(ends(many)).size).toBe(14);
   });
 });
@@ -226,7 +226,7 @@ describe('the model', () => {
     expect(memory.recall.lines(before).every((line) => line.text.includes('mem_'))).toBe(true);
     expect([...disk.nodes.values()].map((node) => node.compaction_reason)).toContain('high_load');
     answer.resolve();
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const after = new Set([...memory.recall.nodesCovering(ends(turns())).values()].flat());
     expect(after.size).toBe(1);
     expect(before).toContain([...after][0]);
@@ -260,7 +260,7 @@ describe('the model', () => {
     });
     const memory = await start(createDisk(), { model });
     memory.capture.captureTurns(turns());
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect(memory.recall.nodesCovering(ends(turns())).size).toBe(3);
     expect(new Set(memory.library.list({}).map((node) => writtenBy(node)))).toEqual(new Set(['scripted']));
   });
@@ -277,9 +277,9 @@ describe('the model', () => {
     const disk = createDisk();
     const memory = await start(disk, { model });
     memory.capture.captureTurns(turns());
-    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
     memory.capture.captureTurns([talk('Deploys happen on Fridays only.', 'Noted.', { atMs: 1_800_009_000_000 })]);
-    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
     expect(model.compacted).toHaveLength(1);
     expect(memory.maintenance.status().llm.deferred).toBe(2);
     expect([...memory.library.list({})].every((node) => writtenBy(node) === 'local')).toBe(true);
@@ -292,12 +292,12 @@ describe('the model', () => {
     const model = joiningModel(() => isDown);
     const memory = await start(disk, { model });
     memory.capture.captureTurns(turns().slice(0, 2));
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect(memory.maintenance.status().llm.deferred).toBe(1);
     isDown = false;
     disk.nowMs += 61_000;
     memory.capture.captureTurns(turns().slice(2));
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect(memory.maintenance.status().llm.deferred).toBe(0);
     expect(await memory.library.readBrief('s1')).toContain('Payment retries');
     expect(new Set(memory.library.list({}).map((node) => writtenBy(node)))).toEqual(new Set(['scripted']));
@@ -320,7 +320,7 @@ describe('the model', () => {
       const later = async (): Promise<void> => {
         disk.nowMs += 31 * 60_000;
         await vi.advanceTimersByTimeAsync(31 * 60_000);
-        await memory.maintenance.flush(5_000);
+        await memory.maintenance.flush(60_000);
       };
       for (const turn of turns()) {
         memory.capture.captureTurns([turn]);
@@ -352,12 +352,12 @@ describe('the model', () => {
     const memory = await start(disk, { model });
     for (const turn of [...turns(), talk('Deploys happen on Fridays only.', 'Noted.', { atMs: 1_800_009_000_000 })]) {
       memory.capture.captureTurns([turn]);
-      await memory.maintenance.flush(5_000);
+      await memory.maintenance.flush(60_000);
     }
     expect(memory.maintenance.status().llm.deferred).toBe(4);
     isDown = false;
     disk.nowMs += 61_000;
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect(model.compacted.slice(1).map((input) => input.turns.length)).toEqual([3, 1]);
     expect(model.compacted.slice(1).map((input) => input.brief === null)).toEqual([false, true]);
     expect(memory.library.list({}).every((node) => writtenBy(node) === 'scripted')).toBe(true);
@@ -374,7 +374,7 @@ describe('the model', () => {
     await until(() => first.recall.nodesCovering(ends(turns())).size === 3);
     const model = scriptedModel({ compact: (input) => oneNode(input, 'all three decisions') });
     const second = await start(disk, { model });
-    await second.maintenance.flush(5_000);
+    await second.maintenance.flush(60_000);
     expect(second.library.list({}).map((node) => writtenBy(node))).toEqual(['scripted']);
   });
 
@@ -398,7 +398,7 @@ describe('a restart', () => {
   const say = (text: string) => message('assistant', [{ type: 'text', text }]);
   const originOf = async (memory: Memory, turn: CapturedTurn) => {
     memory.capture.captureTurns([turn]);
-    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
     const [id = ''] = memory.recall.nodesCovering([turn.turnId]).get(turn.turnId) ?? [];
     return (await memory.library.show(id, 0)).origin;
   };
@@ -434,7 +434,7 @@ describe('a restart', () => {
     const call = toolRound('Bash', { command: 'npm test', run_in_background: true }, begun);
     const first = await start(disk, { llm: 'local' });
     first.capture.captureTurns([getTurn('Run the tests.', [...call, say('They run.')])]);
-    expect(await first.maintenance.flush(5_000)).toBe(true);
+    expect(await first.maintenance.flush(60_000)).toBe(true);
     await first.maintenance.close();
     const next = await start(disk, { llm: 'local' });
     const read = toolRound('Read', { file_path: file }, '421 tests passed');
@@ -446,14 +446,14 @@ describe('a restart', () => {
     const disk = createDisk();
     const first = await start(disk, { llm: 'off' });
     first.capture.captureTurns(turns().slice(0, 2));
-    await first.maintenance.flush(5_000);
+    await first.maintenance.flush(60_000);
     first.capture.captureTurns(turns().slice(2));
     await until(async () => (await disk.journal.read('s1')).length === 3);
     disk.index = freshIndex();
     const second = await start(disk);
     expect(second.recall.nodesCovering(ends(turns())).size).toBe(2);
     second.capture.captureTurns(turns());
-    await second.maintenance.flush(5_000);
+    await second.maintenance.flush(60_000);
     expect(second.recall.nodesCovering(ends(turns())).size).toBe(3);
     expect(await disk.journal.read('s1')).toHaveLength(3);
     expect((await second.recall.search('pnpm or npm', { top: 3 }))[0]?.line.text).toContain('pnpm');
@@ -463,7 +463,7 @@ describe('a restart', () => {
     const disk = createDisk();
     const first = await start(disk);
     first.capture.captureTurns(turns());
-    await first.maintenance.flush(5_000);
+    await first.maintenance.flush(60_000);
     disk.nodes.clear();
     const second = await start(disk, { llm: 'off' });
     await until(async () => (await disk.index.size()).rows === 0);
@@ -481,7 +481,7 @@ describe('who may speak', () => {
   test('a rule of the user is passive and part of the system lines', async () => {
     const memory = await start(createDisk());
     memory.capture.captureTurns([talk(rule, 'Noted.')]);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const standing = await memory.recall.sessionContext('s9', '/home/dev/shop');
     expect(standing.lines[0]?.text).toContain('make ship');
     expect(standing.brief.join('\n')).toContain(rule);
@@ -500,7 +500,7 @@ describe('who may speak', () => {
     });
     const memory = await start(disk, { model });
     memory.capture.captureTurns([talk('Hello, we use make.', 'Hi.'), getTurn('What does the page say?', page)]);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect(memory.library.list({})[0]).toMatchObject({
       origin: 'external',
       recall_mode: 'active',
@@ -515,7 +515,7 @@ describe('the user owns it', () => {
   test('show gives the verbatim messages, by any unambiguous prefix', async () => {
     const memory = await start(createDisk());
     memory.capture.captureTurns(turns());
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const [node] = memory.library.list({});
     const view = await memory.library.show(node?.node_id.slice(0, -1) ?? '', 2);
     const own = turns().filter((turn) => node?.turns.includes(turn.turnId));
@@ -533,13 +533,13 @@ describe('the user owns it', () => {
     const disk = createDisk();
     const memory = await start(disk);
     memory.capture.captureTurns(turns());
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const ids = memory.library.list({}).map((node) => node.node_id);
     expect(await memory.library.remove(ids)).toEqual(ids);
     const again = await start(disk);
     for (const each of [memory, again]) {
       each.capture.captureTurns(turns());
-      await each.maintenance.flush(5_000);
+      await each.maintenance.flush(60_000);
       expect(each.library.list({})).toEqual([]);
       // A conversation that holds them may still be trimmed, and nothing is shown for them.
       expect([...each.recall.nodesCovering(ends(turns())).values()]).toEqual([[], [], []]);
@@ -556,10 +556,10 @@ describe('the user owns it', () => {
     };
     const memory = await start(disk, { journal: { ...disk.journal, append } });
     memory.capture.captureTurns(turns());
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     broken = false;
     memory.capture.captureTurns(turns());
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect(memory.recall.nodesCovering(ends(turns())).size).toBe(3);
   });
 
@@ -571,17 +571,17 @@ describe('the user owns it', () => {
     };
     const memory = await start(disk, { journal: { ...disk.journal, read } });
     memory.capture.captureTurns(turns());
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     broken = false;
     memory.capture.captureTurns(turns());
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect(memory.recall.nodesCovering(ends(turns())).size).toBe(3);
   });
 
   test('recall leaves out what is still in sight', async () => {
     const memory = await start(createDisk());
     memory.capture.captureTurns(turns());
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const request = { sessionId: 's1', projectDir: '/home/dev/shop', prompt: 'staging database port?', recent: [] };
     const none = { ...request, visibleTurns: new Set(ends(turns())), shown: new Set<string>() };
     expect(await memory.recall.recall(none, calm)).toEqual([]);
@@ -601,7 +601,7 @@ describe('turns that leave nothing to remember', () => {
     const disk = createDisk();
     const memory = await start(disk);
     memory.capture.captureTurns([...turns(), idle]);
-    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
     const check = async (of: Memory): Promise<void> => {
       expect(of.recall.nodesCovering([idle.turnId])).toEqual(new Map([[idle.turnId, []]]));
       expect(of.library.list({}).flatMap((node) => node.turns)).not.toContain(idle.turnId);
@@ -612,7 +612,7 @@ describe('turns that leave nothing to remember', () => {
     open.splice(0);
     const again = await start(disk);
     again.capture.captureTurns([idle]);
-    expect(await again.maintenance.flush(5_000)).toBe(true);
+    expect(await again.maintenance.flush(60_000)).toBe(true);
     await check(again);
   });
 
@@ -627,7 +627,7 @@ describe('turns that leave nothing to remember', () => {
     });
     const memory = await start(createDisk(), { model });
     memory.capture.captureTurns(turns());
-    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
     expect(memory.recall.nodesCovering(ends(turns())).size).toBe(3);
     const [first, , skipped] = ends(turns());
     const made = memory.library.list({ all: true }).flatMap((node) => node.turns);
@@ -663,7 +663,7 @@ describe('turns that leave nothing to remember', () => {
   test('are those too that were answered from memory alone', async () => {
     const memory = await start(createDisk());
     memory.capture.captureTurns(turns());
-    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
     const prompt = 'Which port does the staging database listen on?';
     const where = {
       projectDir: '/home/dev/shop',
@@ -679,7 +679,7 @@ describe('turns that leave nothing to remember', () => {
     });
     const fresh = talk(prompt, 'It listens on port 6001 since the move.', { sessionId: 's2', key: 'b'.repeat(64) });
     memory.capture.captureTurns([answered, fresh]);
-    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
     const later = memory.library.list({ sessionId: 's2' }).flatMap((node) => node.turns);
     expect(later).toEqual([fresh.turnId]);
   });

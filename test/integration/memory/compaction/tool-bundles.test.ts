@@ -27,7 +27,7 @@ const TURN = getTurn('Rename the billing client in every file of the shop.', [
 async function told(disk: Disk): Promise<Memory> {
   const memory = await start(disk);
   memory.capture.captureTurns([TURN]);
-  expect(await memory.maintenance.flush(5_000)).toBe(true);
+  expect(await memory.maintenance.flush(60_000)).toBe(true);
   return memory;
 }
 
@@ -62,7 +62,7 @@ test('children are not searched, stand for no turn, and are the same after a res
     .sort();
   await memory.maintenance.close();
   const again = await start(disk);
-  expect(await again.maintenance.flush(5_000)).toBe(true);
+  expect(await again.maintenance.flush(60_000)).toBe(true);
   expect(
     again.library
       .list({ all: true })
@@ -91,6 +91,6 @@ test('a turn and its children are written in one step: no end in between leaves 
   const memory = await openRig(disk, { llm: 'local', nodeFiles: { ...disk.nodeFiles, save } });
   open.push(memory);
   memory.capture.captureTurns([TURN]);
-  expect(await memory.maintenance.flush(5_000)).toBe(true);
+  expect(await memory.maintenance.flush(60_000)).toBe(true);
   expect(writes.filter((depths) => depths.includes(2))).toEqual([[1, ...Array(12).fill(2)]]);
 });

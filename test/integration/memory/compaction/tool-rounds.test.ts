@@ -57,7 +57,7 @@ describe('rounds of a turn that runs', () => {
     const memory = await start(disk);
     const { parts } = nine();
     memory.capture.captureTurns(parts);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const nodes = memory.recall.nodesCovering(getEnds(parts));
     expect([...nodes.keys()]).toEqual(getEnds(parts));
     const [id] = nodes.get('s1-part-1') as string[];
@@ -78,7 +78,7 @@ describe('rounds of a turn that runs', () => {
       ...Array.from({ length: 6 }, (_, at) => read(at + 4)),
     ]);
     memory.capture.captureTurns(parts);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const ids = [...memory.recall.nodesCovering(getEnds(parts)).values()].flat();
     const summaries = memory.recall.lines(ids).map(({ text }) => text);
     expect(
@@ -94,10 +94,10 @@ describe('rounds of a turn that runs', () => {
     memory.capture.captureTurns(parts);
     memory.capture.captureTurns(parts.map((part) => ({ ...part, turnId: name(part) })));
     memory.capture.captureTurns([{ ...whole, parts: whole.parts?.map((part) => ({ ...part, turnId: name(part) })) }]);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     await memory.maintenance.close();
     const again = await start(disk);
-    await again.maintenance.flush(5_000);
+    await again.maintenance.flush(60_000);
     expect(shas(await again.library.restoreSession('s1'))).toEqual(shas(whole.messages));
     expect((await again.library.showSession('s1')).turns).toBe(1);
   });
@@ -109,7 +109,7 @@ describe('rounds of a turn that runs', () => {
     memory.capture.captureTurns(parts.slice(0, 2));
     memory.capture.captureTurns(parts);
     memory.capture.captureTurns([whole]);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect(shas(await memory.library.restoreSession('s1'))).toEqual(shas(whole.messages));
     const written = (await disk.journal.read('s1')).flatMap((record) => record.messages);
     expect(written).toHaveLength(whole.messages.length);
@@ -120,7 +120,7 @@ describe('rounds of a turn that runs', () => {
     const memory = await start(createDisk());
     const { whole, parts } = nine();
     memory.capture.captureTurns([...parts, whole]);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const listed = await memory.library.list({ sessionId: 's1' });
     expect(listed).toHaveLength(1);
     expect(await memory.library.list({ sessionId: 's1', all: true })).toHaveLength(1 + parts.length);
@@ -135,14 +135,14 @@ describe('rounds of a turn that runs', () => {
     const { whole, parts } = nine();
     const first = await start(disk);
     first.capture.captureTurns(parts.slice(0, 2));
-    await first.maintenance.flush(5_000);
+    await first.maintenance.flush(60_000);
     await first.maintenance.close();
     const second = await start(disk);
     second.capture.captureTurns([...parts, whole]);
-    await second.maintenance.flush(5_000);
+    await second.maintenance.flush(60_000);
     await second.maintenance.close();
     const third = await start(disk);
-    await third.maintenance.flush(5_000);
+    await third.maintenance.flush(60_000);
     expect(shas(await third.library.restoreSession('s1'))).toEqual(shas(whole.messages));
     expect([...third.recall.nodesCovering(getEnds([...parts, whole])).keys()]).toEqual(getEnds([...parts, whole]));
     expect(await third.library.list({ all: true })).toHaveLength(1 + parts.length);
@@ -153,11 +153,11 @@ describe('rounds of a turn that runs', () => {
     const { parts } = nine();
     const first = await start(disk);
     first.capture.captureTurns(parts);
-    await first.maintenance.flush(5_000);
+    await first.maintenance.flush(60_000);
     await first.maintenance.close();
     disk.nodes.clear();
     const second = await start(disk, { index: createDisk().index });
-    await second.maintenance.flush(5_000);
+    await second.maintenance.flush(60_000);
     expect([...second.recall.nodesCovering(getEnds(parts)).keys()]).toEqual(getEnds(parts));
   });
 
@@ -175,11 +175,11 @@ describe('rounds of a turn that runs', () => {
     const memory = await start(disk, { nodeFiles });
     const { parts } = nine();
     memory.capture.captureTurns(parts);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect(memory.recall.nodesCovering(getEnds(parts)).size).toBe(0);
     isFull = false;
     memory.capture.prepareNodes('s1', getEnds(parts));
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect([...memory.recall.nodesCovering(getEnds(parts)).keys()]).toEqual(getEnds(parts));
   });
 
@@ -188,10 +188,10 @@ describe('rounds of a turn that runs', () => {
     const memory = await start(disk);
     const { whole, parts } = nine();
     memory.capture.captureTurns(parts.slice(0, 2));
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const fork = { ...whole, sessionId: 's2', turnId: 'forked' };
     memory.capture.captureTurns([{ ...(parts[2] as CapturedTurn), sessionId: 's2' }, fork]);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect(shas(await memory.library.restoreSession('s2'))).toEqual(shas(whole.messages));
     expect(shas(await memory.library.restoreSession('s1'))).toEqual(
       shas(parts.slice(0, 2).flatMap((part) => part.messages)),
@@ -203,7 +203,7 @@ describe('rounds of a turn that runs', () => {
     const rounds = Array.from({ length: 10 }, (_, at) => (at === 4 ? fetched(at) : read(at)));
     const { parts } = getLoop('s1', rounds);
     memory.capture.captureTurns(parts);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const origins = [...memory.recall.nodesCovering(getEnds(parts)).values()].map(
       ([id]) => memory.recall.lines([id as string])[0]?.origin,
     );
@@ -215,11 +215,11 @@ describe('rounds of a turn that runs', () => {
     const memory = await start(disk);
     const { whole, parts } = nine();
     memory.capture.captureTurns(parts);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const [id] = memory.recall.nodesCovering(['s1-part-1']).get('s1-part-1') as string[];
     await memory.library.remove([id as string]);
     memory.capture.captureTurns([whole]);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const gone = shas(parts[1]?.messages ?? []);
     const rest = shas(whole.messages).filter((sha) => !gone.includes(sha));
     expect(shas(await memory.library.restoreSession('s1'))).toEqual(rest);
@@ -234,7 +234,7 @@ describe('rounds of a turn that runs', () => {
     const { whole, parts } = nine();
     memory.capture.captureTurns([...parts, whole]);
     memory.capture.captureTurns([talk('What is next?', 'The invoices.', { atMs: 1_800_000_100_000 })]);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const [id] = memory.recall.nodesCovering([whole.turnId]).get(whole.turnId) as string[];
     await memory.library.remove([id as string]);
     expect(JSON.stringify(await disk.journal.read('s1'))).not.toContain('content of part');
@@ -265,7 +265,7 @@ describe('an unfinished turn', () => {
     await flush(memory);
     return { disk, memory, ...forms };
   }
-  const flush = (memory: Memory): Promise<boolean> => memory.maintenance.flush(5_000);
+  const flush = (memory: Memory): Promise<boolean> => memory.maintenance.flush(60_000);
   const turnsOf = async (memory: Memory) => (await memory.library.showSession('s1')).turns;
   const restored = async (memory: Memory) => shas(await memory.library.restoreSession('s1'));
 

@@ -70,7 +70,7 @@ describe('a session that is closed', () => {
 test('a session is named by any unambiguous start of its id', async () => {
   const memory = await start(createDisk());
   memory.capture.captureTurns([first, other]);
-  await memory.maintenance.flush(5_000);
+  await memory.maintenance.flush(60_000);
   expect(memory.library.list({ sessionId: 'abc' }).map((node) => node.session_id)).toEqual(['abc-1']);
   expect((await memory.recall.search('retries', { top: 5, sessionId: 'abd' })).length).toBe(1);
   expect(memory.library.list({ sessionId: 'nobody' })).toEqual([]);
@@ -81,7 +81,7 @@ test('about tells of one project what is known, HIGH first', async () => {
   const disk = createDisk();
   const memory = await start(disk);
   memory.capture.captureTurns([first, second, other]);
-  await memory.maintenance.flush(5_000);
+  await memory.maintenance.flush(60_000);
   const [newest, oldest] = memory.library.list({ sessionId: 'abc-1' });
   const known = await memory.library.projectOverview('/home/dev/shop');
   expect(known).toMatchObject({ project: '/home/dev/shop', counts: { sessions: 1, turns: 2 } });

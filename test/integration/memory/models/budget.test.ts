@@ -77,7 +77,7 @@ describe('memory under a quota', () => {
     used(governor, '0.79');
     const memory = await remember(governor);
     memory.capture.captureTurns(turns);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect(writers(memory)).toEqual(['scripted']);
     expect(memory.maintenance.status().llm).toMatchObject({ deferred: 0, deferred_because: '', deferred_until: null });
   });
@@ -88,7 +88,7 @@ describe('memory under a quota', () => {
     const using = model();
     const memory = await remember(governor, using);
     memory.capture.captureTurns(turns);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect([using.sensed.length, using.compacted.length]).toEqual([0, 0]);
     expect(writers(memory)).toEqual(['local']);
     expect(memory.maintenance.status().llm).toMatchObject({
@@ -97,7 +97,7 @@ describe('memory under a quota', () => {
       deferred_until: new Date(disk.nowMs + RESET_MS).toISOString(),
     });
     disk.nowMs += RESET_MS;
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect(writers(memory)).toEqual(['scripted']);
     expect(memory.maintenance.status().llm.deferred).toBe(0);
     expect(memory.recall.nodesCovering(turns.map((turn) => turn.turnId)).size).toBe(3);
@@ -113,11 +113,11 @@ describe('memory under a quota', () => {
     const second = await govern();
     const using = model();
     const after = await remember(second, using);
-    await after.maintenance.flush(5_000);
+    await after.maintenance.flush(60_000);
     expect(using.compacted).toHaveLength(0);
     expect(after.maintenance.status().llm.deferred).toBe(1);
     disk.nowMs += RESET_MS;
-    await after.maintenance.flush(5_000);
+    await after.maintenance.flush(60_000);
     expect(writers(after)).toEqual(['scripted']);
   });
 
@@ -126,9 +126,9 @@ describe('memory under a quota', () => {
     used(governor, '0.95');
     const memory = await remember(governor);
     memory.capture.captureTurns(turns);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     used(governor, '0.02');
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     expect(writers(memory)).toEqual(['scripted']);
   });
 });
@@ -146,7 +146,7 @@ describe('the use of a session', () => {
     const using = model();
     const memory = await remember(governor, using);
     memory.capture.captureTurns([...turns, talk('The cache listens on port 6380.', 'Noted.', { sessionId: 'other' })]);
-    await memory.maintenance.flush(5_000);
+    await memory.maintenance.flush(60_000);
     const { library } = memory;
     const byWriter = (session: string) => library.list({ sessionId: session }).map(writtenBy);
     expect(new Set(byWriter(sessionId))).toEqual(new Set(['local']));
@@ -169,7 +169,7 @@ describe('the use of a session', () => {
     const unlimited = await govern(500_000, 0);
     expect(unlimited.recentSessions()).toMatchObject([{ isSpent: false }]);
     const after = await remember(unlimited);
-    await after.maintenance.flush(5_000);
+    await after.maintenance.flush(60_000);
     expect(writers(after)).toEqual(['scripted']);
   });
 
