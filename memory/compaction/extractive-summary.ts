@@ -371,7 +371,13 @@ function getDeeds(turns: readonly ReadTurn[], last: ReadTurn | undefined, before
   const reverts = turns.map(({ state }) => state.said.filter((text) => REVERTS.test(text)).flatMap(getValues));
   const isStanding = ({ text }: Claim, from: number): boolean =>
     !reverts.slice(from).some((values) => values.some((value) => IDENTIFIER.test(value) && text.includes(value)));
-  const kept = [former, ...own].flatMap((claims, at) => claims.filter((claim) => isStanding(claim, at)));
+  const kept: Claim[] = [];
+  for (const [at, claims] of [former, ...own].entries()) {
+    const edits = turns.slice(0, Math.max(0, at - 1)).findLast(({ turn }) => turn.edited)?.turn.turnId;
+    const isLast = edits === undefined || kept.at(-1)?.sources.includes(edits);
+    if (isLast && turns[at - 1]?.state.said.some((text) => UNDONE.test(text))) kept.pop();
+    kept.push(...claims.filter((claim) => isStanding(claim, at)));
+  }
   return withMost(distinct(kept), MOST_DONE);
 }
 
@@ -417,6 +423,8 @@ const NO_DEED = /^(?:… |problem|(?:the )?issue|limitation|caveat|note|bug|befo
 const REASONS = /\b(?:fail(?:s|ing)|because|would|could|should|might)\b/i;
 /** Takes back what names the same things. */
 const REVERTS = /\b(?:revert(?:ed|ing)|restor(?:ed|ing)|undid|undone)\b/i;
+/** Takes back all that was done last. */
+const UNDONE = /^(?:i(?:'ve)? )?(?:reverted|undid)(?: (?:that|it|those|these|them|both|all|the changes?)\b|[.!]|$)/i;
 /** Begins with what was done. */
 const DID =
   /^(?:(?:i(?:'ve| have)?|also|(?:the )?fix:|(?:key )?changes(?: made)?:|now|both|\d\.) ){0,3}(?:\p{L}{2,14}ed|split|(?:re)?wrote|built|made|set)\b|^now (?:all|both|each|every|the)\b/iu;

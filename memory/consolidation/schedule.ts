@@ -23,10 +23,7 @@ const CATCH_UP_MS = 1_500;
 
 export type Schedule = ReturnType<typeof createSchedule>;
 
-/**
- * Consolidates after a period without requests, and each night with a brief. Nights that were missed are one pass at the
- * next start or wake-up. Both give way to requests.
- */
+/** Consolidates after a time without requests, and each night, also a missed one. Requests go first. */
 export function createSchedule(parts: Parts) {
   const { config, clock, model, quota, dreams, ready, log } = parts;
   const idleMs = config.llm === 'off' ? 0 : config.dream.idleMinutes * 60_000;

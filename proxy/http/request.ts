@@ -130,10 +130,7 @@ function createBodyBuffer(announced: number) {
   };
 }
 
-/**
- * Streams the body. A separate stream, because undici destroys it when the response arrives early, which must not
- * destroy the client's connection.
- */
+/** A stream of its own: undici destroys it when the response comes early, but the connection must stay. */
 export function streamBody(request: IncomingMessage, received: readonly Buffer[] = []): Readable {
   const body = new PassThrough();
   for (const chunk of received) body.write(chunk);

@@ -365,10 +365,7 @@ function checkLoopStart(messages: readonly MessageShape[]): ApiError | null {
   );
 }
 
-/**
- * Index of the first assistant message of the running tool loop, -1 without one. Later rounds have thinking only with
- * interleaved thinking.
- */
+/** Index of the first assistant message of the running tool loop; -1 without one. */
 function findLoopStart(messages: readonly MessageShape[]): number {
   const last = messages.findLastIndex((message) => message.role !== 'system');
   if (messages[last]?.role !== 'user' || !hasToolResult(messages[last])) return -1;

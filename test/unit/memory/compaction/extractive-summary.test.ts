@@ -253,6 +253,15 @@ describe('a summary without a model', () => {
     expect(nodes.map(({ outcome }) => outcome).join()).not.toContain('Renamed `send`');
     const undone = edit('Undo the retries.', 'Restored `queue.ts` to how it was.');
     expect(lines(compact([...turns, undone]).brief).join()).not.toContain('three retries');
+    const dropped = edit('Leave the queue as it was.', 'Reverted. All tests pass.');
+    const named = edit('Name the retries.', 'Named the retries `again.ts`.');
+    const did = (claims: readonly Claim[]) => claims.filter(({ text }) => /^Done: (?:Named|All)/.test(text)).length;
+    expect(did(compact([...turns, named, dropped]).brief.active)).toBe(1);
+    expect(did(compact([...turns, named, turns.at(-1) as (typeof turns)[0], dropped]).brief.active)).toBe(1);
+    const former = compact([...turns, named]).brief.active;
+    expect(former.map(({ text }) => text)).toContain('Stands: Named the retries `again.ts`');
+    const after = summarizeByRules({ turns: [dropped], knownTags: [], brief: '', briefClaims: former });
+    expect(lines(after.brief).join()).not.toContain('Named the retries');
     // Kept over compactions, the six that name most.
     const step = (at: number) => edit(`Write page ${at} of the handbook.`, `Wrote page${at}.md of the handbook.`);
     const old = brief.active;
