@@ -368,15 +368,12 @@ function getDeeds(turns: readonly ReadTurn[], last: ReadTurn | undefined, before
     const isSmall = state.outcome !== '' && isWeak(state.outcome) && contentTokens(state.asked).length >= LEAST_TASK;
     return tell(text || (isSmall ? getStand(state) : ''), turn.turnId);
   });
-  const reverts = turns.map(({ state }) => state.said.filter((text) => REVERTS.test(text)).flatMap(getValues));
-  const isStanding = ({ text }: Claim, from: number): boolean =>
-    !reverts.slice(from).some((values) => values.some((value) => IDENTIFIER.test(value) && text.includes(value)));
   const kept: Claim[] = [];
   for (const [at, claims] of [former, ...own].entries()) {
     const edits = turns.slice(0, Math.max(0, at - 1)).findLast(({ turn }) => turn.edited)?.turn.turnId;
     const isLast = edits === undefined || kept.at(-1)?.sources.includes(edits);
     if (isLast && turns[at - 1]?.state.said.some((text) => UNDONE.test(text))) kept.pop();
-    kept.push(...claims.filter((claim) => isStanding(claim, at)));
+    kept.push(...claims);
   }
   return withMost(distinct(kept), MOST_DONE);
 }
@@ -417,12 +414,8 @@ function withMost(deeds: Claim[], most: number): Claim[] {
   return withMost(deeds.toSpliced(counts.indexOf(Math.min(...counts)), 1), most);
 }
 
-/** Tells how it was, or something beside the work. */
-const NO_DEED = /^(?:… |problem|(?:the )?issue|limitation|caveat|note|bug|before|previously|files?:)/i;
 /** Tells why, or what may be. */
 const REASONS = /\b(?:fail(?:s|ing)|because|would|could|should|might)\b/i;
-/** Takes back what names the same things. */
-const REVERTS = /\b(?:revert(?:ed|ing)|restor(?:ed|ing)|undid|undone)\b/i;
 /** Takes back all that was done last. */
 const UNDONE = /^(?:i(?:'ve)? )?(?:reverted|undid)(?: (?:that|it|those|these|them|both|all|the changes?)\b|[.!]|$)/i;
 /** Begins with what was done. */
@@ -431,7 +424,7 @@ const DID =
 
 /** What a turn did, in one statement; '' where it does not say. */
 function getDone(said: readonly string[]): string {
-  const told = said.filter((text) => !isWeak(text) && !NO_DEED.test(text) && !PRONOUN.test(text));
+  const told = said.filter((text) => !isWeak(text) && !text.startsWith(GAP) && !PRONOUN.test(text));
   const others = told.filter((text) => !REASONS.test(text));
   const changes = others.filter((text) => CHANGED.test(text) && /\bnow\b/i.test(text));
   const deeds = [...told.filter((text) => DID.test(text)), ...others.filter(reportsDone), ...changes];

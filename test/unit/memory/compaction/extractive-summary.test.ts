@@ -251,8 +251,6 @@ describe('a summary without a model', () => {
       'Decided: “No, keep `send`.” to “Renamed `send` to `post` in all callers.”',
     ]);
     expect(nodes.map(({ outcome }) => outcome).join()).not.toContain('Renamed `send`');
-    const undone = edit('Undo the retries.', 'Restored `queue.ts` to how it was.');
-    expect(lines(compact([...turns, undone]).brief).join()).not.toContain('three retries');
     const dropped = edit('Leave the queue as it was.', 'Reverted. All tests pass.');
     const named = edit('Name the retries.', 'Named the retries `again.ts`.');
     const did = (claims: readonly Claim[]) => claims.filter(({ text }) => /^Done: (?:Named|All)/.test(text)).length;
