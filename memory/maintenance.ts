@@ -34,6 +34,7 @@ export function createMaintenance(parts: Parts) {
   async function settleAll(): Promise<void> {
     await background.caughtUp();
     await pipeline.compactTails();
+    modelUpgrades.release();
     modelUpgrades.retryDeferred();
     await taskQueue.idle();
   }

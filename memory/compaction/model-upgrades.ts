@@ -1,4 +1,5 @@
 import { beforeAbort, createSerialQueue, finishesWithin, type SerialQueue } from '../../common/async.ts';
+import type { Config } from '../../common/config.ts';
 import { isImported, isImportLink } from '../ingest/imported-turn.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
 import { replaceDrafts } from '../model/edit.ts';
@@ -17,6 +18,8 @@ const ATTEMPTS = 3;
 const FINISH_MS = 20_000;
 /** Of jobs that one call answers: rules and schema are most of a short one. As many as a batch has at most. */
 const MOST_TURNS = 10;
+/** A call for fewer waits for more of its session, or until that is idle. */
+const LEAST_TURNS = 5;
 
 interface Job extends Pick<Batch, 'sessionId' | 'project' | 'reason'> {
   ids: readonly string[];
@@ -30,11 +33,14 @@ interface Job extends Pick<Batch, 'sessionId' | 'project' | 'reason'> {
   failedAt: number;
   /** A rule-made brief was written. */
   briefed: boolean;
+  /** Until the call begins. */
+  timer: NodeJS.Timeout | null;
 }
 
 type Parts = Pick<CompactorParts, 'revisions' | 'linker' | 'nodeLimit'> &
   Pick<ServiceParts, 'model' | 'quota' | 'clock' | 'catalogue' | 'store' | 'turnReader' | 'taskQueue' | 'log'> & {
     readonly compactor: Compactor;
+    readonly config: Pick<Config, 'compaction'>;
     /** Reading what a session said takes time that a running recall needs. */
     readonly priority: { rest(): Promise<void> };
     /** Keeps what a model found in turns that rules have read. Never rejects. */
@@ -49,7 +55,7 @@ interface State extends Parts {
   /** The running one ends. */
   readonly cut: AbortController;
   deferred: Job[];
-  /** The newest that waits for its turn, by session and project. */
+  /** The newest that waits for more turns or for its own, by session and project. */
   readonly waiting: Map<string, Job>;
   answers: number;
   timer: NodeJS.Timeout | null;
@@ -68,12 +74,11 @@ export function createModelUpgrades(parts: Parts) {
   const own = { serial, gate, closing, cut, answers: 0, timer: null };
   const state: State = { ...parts, ...own, deferred: [], waiting: new Map() };
   return {
-    /** Queues the drafts of one batch; false when no model is available and the caller has to write the brief. */
+    /** Queues the drafts of one batch; false when no call follows at once and the caller has to write the brief. */
     add(drafts: readonly MemoryNode[]): boolean {
       const first = drafts[0];
       if (model === null || first === undefined || closing.signal.aborted) return false;
-      queue(state, getJob(first, drafts));
-      return gate.isOpen(first.session_id);
+      return queue(state, getJob(first, drafts)) && gate.isOpen(first.session_id);
     },
     /** Upgrades now, without retries; false when the model fails or may not be called. */
     async upgrade(drafts: readonly MemoryNode[]): Promise<boolean> {
@@ -94,6 +99,10 @@ export function createModelUpgrades(parts: Parts) {
       const until = new Date(clock.now() + gate.waitMs()).toISOString();
       return { deferred, deferred_because: gate.because(), deferred_until: until };
     },
+    /** Begins the calls that wait for more turns of the session, or of any. */
+    release(sessionId?: string): void {
+      for (const job of state.waiting.values()) if (job.sessionId === (sessionId ?? job.sessionId)) begin(state, job);
+    },
     /** Retries deferred batches if the model may be called. */
     retryDeferred(): void {
       if (state.deferred.length > 0 && gate.isOpen()) retry(state);
@@ -107,26 +116,41 @@ export function createModelUpgrades(parts: Parts) {
     async close(): Promise<void> {
       closing.abort();
       cut.abort(new Error('memory is closing'));
-      if (state.timer !== null) clearTimeout(state.timer);
+      for (const { timer } of [state, ...state.waiting.values()]) if (timer !== null) clearTimeout(timer);
       await serial(async () => {});
     },
   };
 }
 
-function queue(state: State, job: Job): void {
-  const key = [job.sessionId, job.project, job.isPast].join('\n');
-  const last = state.waiting.get(key);
-  if (last !== undefined && last.failures + job.failures === 0 && last.turns + job.turns <= MOST_TURNS) {
-    last.ids = [...last.ids, ...job.ids];
-    last.turns += job.turns;
-    last.briefed &&= job.briefed;
-    return;
+const getKey = ({ sessionId, project, isPast }: Job): string => [sessionId, project, isPast].join('\n');
+
+/** Whether the call begins, else it waits for more turns. */
+function queue(state: State, job: Job, leastTurns = LEAST_TURNS): boolean {
+  const { idleMs } = state.config.compaction;
+  const key = getKey(job);
+  let all = state.waiting.get(key);
+  if (all !== undefined && all.failures + job.failures === 0 && all.turns + job.turns <= MOST_TURNS) {
+    all.ids = [...all.ids, ...job.ids];
+    all.turns += job.turns;
+    all.briefed &&= job.briefed;
+  } else {
+    if (all !== undefined) begin(state, all);
+    all = job;
+    job.timer = setTimeout(() => begin(state, job), idleMs).unref();
+    state.waiting.set(key, job);
   }
-  state.waiting.set(key, job);
+  if (idleMs === 0 || all.isPast || all.turns >= leastTurns) begin(state, all);
+  return all.timer === null;
+}
+
+function begin(state: State, job: Job): void {
+  if (job.timer === null) return;
+  clearTimeout(job.timer);
+  job.timer = null;
   void state.taskQueue.run('compacter', () =>
     state.serial(async () => {
       await state.priority.rest();
-      if (state.waiting.get(key) === job) state.waiting.delete(key);
+      if (state.waiting.get(getKey(job)) === job) state.waiting.delete(getKey(job));
       await upgrade(state, job);
     }),
   );
@@ -155,7 +179,7 @@ function retry(state: State): void {
   // Fewest failures first, so that a job that always fails does not block the rest.
   const jobs = state.deferred.toSorted((a, b) => a.failures - b.failures);
   state.deferred = [];
-  for (const job of jobs) queue(state, job);
+  for (const job of jobs) queue(state, job, 0);
 }
 
 async function getBatch(
@@ -275,7 +299,7 @@ function getJob(first: MemoryNode, drafts: readonly MemoryNode[]): Job {
   const ids = drafts.map((node) => node.node_id);
   const turns = new Set(drafts.flatMap((node) => node.turns)).size;
   const own = { ids, turns, sessionId, project, reason, isPast: isImported(first) };
-  return { ...own, attempts: 0, failures: 0, failedAt: -1, briefed: false };
+  return { ...own, attempts: 0, failures: 0, failedAt: -1, briefed: false, timer: null };
 }
 
 function getPast([first]: readonly MemoryNode[]): Batch['past'] | null {

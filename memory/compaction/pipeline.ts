@@ -427,6 +427,7 @@ async function compactTail(state: State, session: Session, briefNow = false): Pr
       await state.compactor.writeLocalBrief({ sessionId: session.id, project, reason: 'forced', turns, before });
     }
     await compact(state, session, session.buffer.length, 'forced');
+    state.modelUpgrades.release(session.id);
     isDone = true;
   });
   return isDone;

@@ -85,7 +85,7 @@ describe.each(CLIENTS)('%s through comet-cc run', (_, claude) => {
       const raw = JSON.stringify(await rig.home.json(['memory', 'restore', sessionId, '--json']));
       expect(raw).toContain('export const setting1x59 = 1059;');
       expect((await rig.status()).llm).toMatchObject({ backend: 'claude', last_error: '' });
-      expect(rig.standin.requests.filter((request) => request.class === 'structured').length).toBeGreaterThan(2);
+      expect(rig.standin.requests.filter((request) => request.class === 'structured').length).toBeGreaterThan(1);
     });
 
     it('answers in a new session what was said in an old one, which the client alone does not know', async () => {

@@ -208,7 +208,7 @@ test('a model that answers late brings nothing back', async () => {
       return oneNode(input, 'deploys with --quagmire-flag');
     },
   });
-  const memory = await openRig(disk, { model });
+  const memory = await openRig(disk, { model, idleMs: 0 });
   memory.capture.captureTurns([PAGE]);
   await expect.poll(async () => (await memory.library.listSessions())[0]?.turns).toBe(1);
   memory.capture.prepareNodes('s1', [PAGE.turnId]);

@@ -77,7 +77,7 @@ test('links of a draft do not keep the model’s node from taking its place', as
         answer = () => resolve(oneNode(input, `${AGAIN} (read by a model)`));
       }),
   });
-  const memory = await openRig(createDisk(), { model });
+  const memory = await openRig(createDisk(), { model, idleMs: 0 });
   open.push(memory);
   memory.capture.captureTurns([about('s1', LEDGER, 0)]);
   memory.capture.prepareNodes('s1', [about('s1', LEDGER, 0).turnId]);

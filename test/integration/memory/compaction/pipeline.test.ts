@@ -187,6 +187,37 @@ describe('a tail', () => {
     await other.maintenance.close();
   });
 
+  test('waits for the model until a call has enough of its session, or that falls silent', async () => {
+    const model = joiningModel(() => false);
+    const disk = createDisk();
+    const memory = await start(disk, { model });
+    const many = Array.from({ length: 6 }, (_, at) =>
+      talk(`Shard ${at} listens on port 547${at}.`, 'Noted.', { atMs: 1_800_000_000_000 + at * 60_000 }),
+    );
+    const prepare = async (turn: CapturedTurn): Promise<void> => {
+      memory.capture.captureTurns([turn]);
+      memory.capture.prepareNodes('s1', [turn.turnId]);
+      await memory.maintenance.settled();
+    };
+    for (const turn of many.slice(0, 4)) await prepare(turn);
+    expect(model.compacted).toEqual([]);
+    // The rules stand in meanwhile.
+    expect(memory.maintenance.status().nodes).toBe(4);
+    expect(JSON.stringify(disk.briefs.get('s1'))).toContain('Shard 3');
+    await prepare(many[4] as CapturedTurn);
+    await until(() => model.compacted.length === 1);
+    expect(model.compacted[0]?.turns).toHaveLength(5);
+    await prepare(many[5] as CapturedTurn);
+    expect(model.compacted).toHaveLength(1);
+    await memory.maintenance.flush(60_000);
+    expect(model.compacted.map(({ turns }) => turns.length)).toEqual([5, 1]);
+
+    const silent = await start(createDisk(), { model, idleMs: 30 });
+    silent.capture.captureTurns(many.slice(0, 1));
+    silent.capture.prepareNodes('s1', [many[0]?.turnId ?? '']);
+    await until(() => model.compacted.length === 3);
+  });
+
   test('of another session is compacted when a new session of the project begins', async () => {
     const memory = await start(createDisk());
     memory.capture.captureTurns(turns('s1').slice(0, 1));
@@ -385,7 +416,7 @@ describe('the model', () => {
         new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
     };
     const disk = createDisk();
-    const memory = await start(disk, { model });
+    const memory = await start(disk, { model, idleMs: 0 });
     memory.capture.captureTurns(turns());
     memory.capture.prepareNodes('s1', ends(turns()));
     await until(() => memory.maintenance.status().queue.compacter === 1);

@@ -182,7 +182,7 @@ test('a draft that was edited by hand is not replaced by the model', async () =>
       return oneNode(input, 'what the model says');
     },
   });
-  const { memory } = await start(dir, { model, watch: null });
+  const { memory } = await start(dir, { model, watch: null, idleMs: 0 });
   memory.capture.captureTurns(turns);
   memory.capture.prepareNodes(
     's1',
