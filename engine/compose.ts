@@ -222,7 +222,7 @@ async function openLog(config: Config, paths: HomePaths): Promise<{ readonly log
     level: config.logLevel,
     process: 'engine',
     sink: fileSink(path.join(paths.logsDir, 'engine.log')),
-    redact: (line) => redactor.json(line).text,
+    redact: (line) => redactor.json(line),
     now: systemClock.now,
   });
   return { log, redactor };

@@ -34,7 +34,7 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
 
   /** Our exports are redacted when they are written, but a user may have edited one. */
   async function redacted<T>(value: T): Promise<T> {
-    const { text } = await redactor.inSlices.json(JSON.stringify(value));
+    const text = await redactor.inSlices.json(JSON.stringify(value));
     return JSON.parse(text) as T;
   }
 

@@ -28,12 +28,16 @@ export interface Redactor {
    * Redacts inside string literals; all other characters stay. An open private tag continues through later `text` and
    * `content` members. Input that is not JSON is treated as text.
    */
-  json(jsonText: string): Redacted;
-  /** The same for texts of any length: the event loop runs in between. */
-  readonly inSlices: { text(text: string): Promise<string>; json(jsonText: string): Promise<Redacted> };
+  json(jsonText: string): string;
+  /**
+   * The same for texts of any length: the event loop runs in between. What is `known`, by its text and type, is
+   * redacted wherever it stands; secrets that are found become known.
+   */
+  readonly inSlices: {
+    text(text: string): Promise<string>;
+    json(jsonText: string, known?: Map<string, string>): Promise<string>;
+  };
 }
-
-type Redacted = { readonly text: string; readonly redacted: boolean };
 
 // A mark is a word boundary, so a pass can expose a secret that was joined to the one before.
 const MAX_PASSES = 8;
@@ -54,14 +58,14 @@ export function createRedactor({ markKey }: { readonly markKey: Buffer }): Redac
     return output;
   }
 
-  const toRedacted = (output: string, input: string): Redacted => ({ text: output, redacted: output !== input });
-  const passOf = (input: string): RedactPass => (isJson(input) ? redactLiterals : redactText);
+  const passOf = (input: string, known?: Map<string, string>): RedactPass =>
+    isJson(input) ? (text) => redactLiterals(text, mark, known) : redactText;
   return {
     text: (input) => runAtOnce(redact(input, redactText)),
-    json: (input) => toRedacted(runAtOnce(redact(input, passOf(input))), input),
+    json: (input) => runAtOnce(redact(input, passOf(input))),
     inSlices: {
       text: (input) => runInSlices(redact(input, redactText)),
-      json: async (input) => toRedacted(await runInSlices(redact(input, passOf(input))), input),
+      json: (input, known) => runInSlices(redact(input, passOf(input, known))),
     },
   };
 }
@@ -82,7 +86,11 @@ export function* redactText(text: string, mark: Marker): Steps<string> {
   return replace(text, replacements);
 }
 
-export function* redactLiterals(json: string, mark: Marker): Steps<string> {
+/** No word with a number: elsewhere the same text is the same secret. */
+export const DISTINCT = /^(?=\S*\d)(?=\S*[A-Za-z])(?![A-Za-z]+[-_.]?\d{1,4}$)\S{8,300}$/;
+
+export function* redactLiterals(json: string, mark: Marker, known = new Map<string, string>()): Steps<string> {
+  const repeated = [...known].filter(([secret]) => isIn(json, secret));
   const replacements: Replacement[] = [];
   let depth = 0;
   let before = { member: '', value: '' };
@@ -95,18 +103,34 @@ export function* redactLiterals(json: string, mark: Marker): Steps<string> {
     const name = isNamed && !isKey ? before.value : member;
     if (!isKey) before = { member, value };
     const whole = isSecretMember(name, value) ? [{ start: 0, end: value.length, type: 'secret' }] : [];
-    const spans = mergeSpans([...secrets.spans, ...whole]);
+    const spans = mergeSpans([...secrets.spans, ...whole, ...findRepeated(value, repeated)]);
     const offsets = escapedOffsets(
       json.slice(start, end),
       spans.flatMap((span) => [span.start, span.end]),
     );
     for (const [i, span] of spans.entries()) {
       yield;
+      const secret = value.slice(span.start, span.end);
+      if (DISTINCT.test(secret) && !known.has(secret)) known.set(secret, span.type);
       const by = getMark(value, span, mark, '\\n');
       replacements.push({ start: start + (offsets[2 * i] ?? 0), end: start + (offsets[2 * i + 1] ?? 0), by });
     }
   }
   return replace(json, replacements);
+}
+
+/** Whether a literal of the JSON text may hold this text. */
+export function isIn(json: string, text: string): boolean {
+  return json.includes(JSON.stringify(text).slice(1, -1));
+}
+
+function findRepeated(text: string, known: readonly (readonly [string, string])[]): Span[] {
+  return known.flatMap(([secret, type]) => {
+    const spans: Span[] = [];
+    for (let start = text.indexOf(secret); start >= 0; start = text.indexOf(secret, start + secret.length))
+      spans.push({ start, end: start + secret.length, type });
+    return spans;
+  });
 }
 
 /** The mark of a secret; the lines after a key keep their numbers. */

@@ -1,12 +1,12 @@
 import { runInSlices, type Steps } from '../../common/async.ts';
 import { LruMap, memoize } from '../../common/map.ts';
-import { sha256, trimEnd } from '../../common/text.ts';
+import { isRecord, sha256, toText, trimEnd } from '../../common/text.ts';
 import type { CapturedMessage, CapturedTurn, Origin } from '../../common/turn.ts';
-import { findPrivateTexts, isJson, type Redactor, stringLiterals } from '../../redact/index.ts';
+import { DISTINCT, findPrivateTexts, isIn, isJson, type Redactor, stringLiterals } from '../../redact/index.ts';
 import type { TurnText } from '../model/turn.ts';
 import { elide } from '../models/prompts/transcript.ts';
 import { DOCUMENT } from './chunk-document.ts';
-import { digestText } from './content-blocks.ts';
+import { contentText, digestText, getBlocks } from './content-blocks.ts';
 import { findCandidates, ownTexts } from './turn-trust.ts';
 
 /** Tool traffic kept per part of a buffered turn; the model reads turns from the journal. */
@@ -18,20 +18,28 @@ export async function redactTurn(
   redactor: Redactor,
 ): Promise<Omit<CapturedTurn, 'earlierPrivate'> & { readonly redacted: boolean }> {
   let redacted = false;
-  const words = getPrivateSpans(redactor);
-  await runInSlices(words.collect(turn));
+  const known = getSessions(redactor).getOrCreate(turn.sessionId, () => new Map());
+  await runInSlices(collectKnown(turn, known));
   const messages: CapturedMessage[] = [];
   const origins: Record<string, Origin> = { ...turn.origins };
-  for (const message of turn.messages) {
-    const powerless = turn.model === DOCUMENT ? message.content : withoutForeignTags(message);
-    const result = await redactor.inSlices.json(words.tag(turn.sessionId, powerless));
-    const redaction = { ...result, text: result.text.replaceAll(POWERLESS, '<') };
-    redacted ||= redaction.redacted;
+  const given = turn.messages.map((each) => (turn.model === DOCUMENT ? each.content : withoutForeignTags(each)));
+  const contents = [...given];
+  // Also before the place that tells it is a secret.
+  for (let found: string[] | null = null; found?.length !== 0; ) {
+    const earlier = new Set(known.keys());
+    for (const [at, content] of contents.entries())
+      if (found === null || found.some((text) => isIn(content, text)))
+        contents[at] = await redactor.inSlices.json(content, known);
+    found = [...known.keys()].filter((text) => !earlier.has(text));
+  }
+  for (const [at, message] of turn.messages.entries()) {
+    const isRedacted = contents[at] !== given[at];
+    redacted ||= isRedacted;
     // A hash of the original content would allow guessing a short secret.
-    const { text: content } = redaction;
-    const own = redaction.redacted ? { role: message.role, content, sha256: sha256(content) } : message;
+    const content = (contents[at] ?? '').replaceAll(POWERLESS, '<');
+    const own = isRedacted ? { role: message.role, content, sha256: sha256(content) } : message;
     messages.push(own);
-    if (!redaction.redacted || turn.origins === undefined) continue;
+    if (!isRedacted || turn.origins === undefined) continue;
     const before = findCandidates(message);
     for (const [at, text] of findCandidates(own).entries()) {
       const origin = turn.origins[digestText(before[at] ?? '')];
@@ -69,45 +77,38 @@ export function slimTurn(turn: TurnText): TurnText {
 }
 
 const MAX_SESSIONS = 500;
-const MAX_SPANS = 200;
+const MAX_KNOWN = 400;
 const MIN_SPAN_CHARS = 8;
 const MIN_WORD_CHARS = 6;
 
 /**
- * Text that the user marked private in a session, also redacted where the assistant or a tool call repeats it. Kept in
- * memory only; captured turns carry the earlier spans of their conversation.
+ * Text that the user marked private in a session, and secrets found in it, also redacted where they are repeated. Kept in
+ * memory only; captured turns carry the earlier private texts of their conversation.
  */
-interface PrivateSpans {
-  collect(turn: Pick<CapturedTurn, 'sessionId' | 'messages' | 'earlierPrivate'>): Steps<void>;
-  /** Wraps repeated private text in tags; returns the same string when there is none. */
-  tag(sessionId: string, content: string): string;
+const getSessions = memoize((_: Redactor) => new LruMap<string, Map<string, string>>(MAX_SESSIONS));
+
+/** Commands of which the one word that they print is a secret. */
+const SHOWS =
+  /openssl rand|wg gen\w{3}|token_(?:hex|urlsafe)|randomBytes|pwgen|(?:printenv |echo "?\$\{?)\w{0,40}(?:KEY|TOKEN|SECRET|PASS|PWD)|auth (?:token|print-)|get-\w{1,9}-(?:token|value)|secrets? (?:versions access|show)|-decryption|vault (?:kv )?(?:get|read)|\bop (?:read|item get)|\bpass show|find-\w{1,9}-password|config:get|output -raw|\bcat [^|]{0,99}(?:master\.key|secret|token|passw)|(?:secret|token|passw|key)[^|]{0,200}\|[^|]{0,40}base64 -/i;
+
+function* collectKnown(turn: CapturedTurn, known: Map<string, string>): Steps<void> {
+  const typed: string[] = [];
+  const shows = new Set<unknown>();
+  for (const message of turn.messages) {
+    if (message.role === 'user') typed.push(...ownTexts(message));
+    for (const { id, input, tool_use_id, content } of getBlocks(message)) {
+      if (isRecord(input) && SHOWS.test(toText(input['command']).slice(0, 1_000))) shows.add(id);
+      const shown = shows.has(tool_use_id) ? contentText(content).trim() : '';
+      if (DISTINCT.test(shown)) known.set(shown, 'secret');
+    }
+    yield;
+  }
+  for (const span of [...(turn.earlierPrivate ?? []), ...findPrivateTexts(typed.join('\n'))].flatMap(getSpans)) {
+    known.delete(span);
+    known.set(span, 'private');
+  }
+  for (const oldest of [...known.keys()].slice(0, -MAX_KNOWN)) known.delete(oldest);
 }
-
-const getPrivateSpans = memoize((_: Redactor): PrivateSpans => {
-  const sessions = new LruMap<string, ReadonlySet<string>>(MAX_SESSIONS);
-
-  return {
-    *collect({ sessionId, messages, earlierPrivate = [] }) {
-      const texts: string[] = [];
-      for (const message of messages.filter(({ role }) => role === 'user')) {
-        texts.push(...ownTexts(message));
-        yield;
-      }
-      const now = findPrivateTexts(texts.join('\n'));
-      const ranges = [...earlierPrivate, ...now].flatMap(getSpans);
-      if (ranges.length === 0) return;
-      const spans = [...(sessions.get(sessionId) ?? []), ...ranges].slice(-MAX_SPANS);
-      sessions.set(sessionId, new Set(spans));
-    },
-    tag(sessionId, content) {
-      const spans = [...(sessions.peek(sessionId) ?? [])].sort((one, other) => other.length - one.length);
-      return spans.reduce((text, span) => {
-        const written = JSON.stringify(span).slice(1, -1);
-        return text.includes(written) ? text.replaceAll(written, () => `<private>${written}</private>`) : text;
-      }, content);
-    },
-  };
-});
 
 /** The whole text, its lines and sentences, and words that look like identifiers. */
 function getSpans(text: string): string[] {

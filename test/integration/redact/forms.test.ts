@@ -38,12 +38,12 @@ describe('the redactor in slices', () => {
 
   it('changes nothing but the secret in JSON', async () => {
     const body = String.raw`{ "n": 1.0e+2, "t" : "\u00e9\/\n ${TOKEN} \ud800x", "u": "${TOKEN}" }`;
-    const { text, redacted } = await inSlices.json(body);
-    expect(redacted).toBe(true);
+    const text = await inSlices.json(body);
+    expect(text).not.toBe(body);
     expect(text.replaceAll(MARK, 'GONE')).toBe(
       String.raw`{ "n": 1.0e+2, "t" : "\u00e9\/\n GONE \ud800x", "u": "GONE" }`,
     );
-    expect(await inSlices.json(text)).toEqual({ text, redacted: false });
+    expect(await inSlices.json(text)).toBe(text);
   });
 
   it('finds a secret wherever it lies in a long text', async () => {

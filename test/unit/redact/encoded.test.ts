@@ -69,7 +69,7 @@ describe('a private key', () => {
         expect(once).toMatch(/^the key was:\n/);
         expect(once.split('\n').length).toBe(shown.split('\n').length);
         expect(redact(once)).toBe(once);
-        expect(leftOf(part, json(JSON.stringify([{ type: 'text', text: shown }])).text)).toEqual([]);
+        expect(leftOf(part, json(JSON.stringify([{ type: 'text', text: shown }])))).toEqual([]);
       }
     });
   }
@@ -270,7 +270,7 @@ describe('a key without a name', () => {
     for (const { privateKey } of keys) {
       const jwk = { ...privateKey.export({ format: 'jwk' }), x: 'public'.repeat(7) };
       const input = [{ type: 'tool_use', input: { jwk, file: JSON.stringify(JSON.stringify(jwk)) } }];
-      const { text } = json(JSON.stringify(input));
+      const text = json(JSON.stringify(input));
       for (const shown of [text, redact(JSON.stringify(jwk)), redact(`- kty: OKP\n  x: ${jwk.x}\n  d: ${jwk.d}\n`)]) {
         expect(shown).not.toContain(jwk.d?.slice(8, 24));
         expect(shown).toContain(jwk.x);
@@ -281,7 +281,7 @@ describe('a key without a name', () => {
       k: 'user_profile_settings_v2',
       q: PAIRS[0],
     });
-    expect(json(plain).text).toBe(plain);
+    expect(json(plain)).toBe(plain);
   });
 
   const HEX = createHash('sha512').update('codes').digest('hex');
