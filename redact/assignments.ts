@@ -1,15 +1,15 @@
 import type { Steps } from '../common/async.ts';
 import { trimEnd } from '../common/text.ts';
 import { createRunEnd, getEnd, isBasicPair, isMemberKey, matchFrom, type Span } from './patterns.ts';
-import { isPlaceholder, isRandomWord, randomness } from './randomness.ts';
+import { isGenerated, isPlaceholder, isRandomWord, randomness } from './randomness.ts';
 
 /** How much a name says about its value: that it is a password, a secret, or only that it may be one. */
 type Kind = 'password' | 'secret' | 'generic';
 
 // A pre-shared key of a network only in `psk=` and with a quote.
-const PASSWORD_WORDS = String.raw`pa[as]sw(?:or[dt]|d)|pass(?:phrase|code|ord(?:et)?)?|pwd|p/?w|(?<![A-Za-z\d])mdp|client[_-]?secret|psk(?=["']?=["']?\S|["']?\s{0,4}[=:]\s{0,4}["'])|kennwort|wachtwoord|senha|parola|heslo|hasło|lösenord(?:et)?|salasana|adgangskoden?|mot de passe`;
+const PASSWORD_WORDS = String.raw`pa[as]sw(?:or[dt]|d)|pass(?:phrase|code|ord(?:et)?)?|pwd|p/?w|(?<![A-Za-z\d])mdp|client[_-]?secret|psk(?=["']?=["']?\S|["']?\s{0,4}[=:]\s{0,4}["'])|kennwort|wachtwoord|senha|parola|heslo|hasło|lösenord(?:et)?|salasana|adgangskoden?|mot de passe|kata sandi`;
 const FOREIGN_WORD =
-  /(contraseña|şifre|пароль|密[码碼钥鑰]|口令|令牌|パスワード|トークン|패스워드|비밀번호|비번|암호|토큰)/gi;
+  /(contraseña|şifre|пароль|密[码碼钥鑰]|口令|令牌|パスワード|トークン|패스워드|비밀번호|비번|암호|토큰|كلمة (?:ال)?(?:مرور|سر)|סיסמ[הא]|पासवर्ड|κωδικός|mật khẩu|รหัสผ่าน|jelszó)/gi;
 const SECRET_WORDS = 'secret|token|credentials?|creds|api-schlüssel|crumb|wallet|mnemonic|samlresponse|code_?verifier';
 const GENERIC_WORDS = 'key|auth|cookie|nonce|salt|seed|pepper|sig|signature|webhook|license|hmac';
 const WORD = new RegExp(
@@ -34,11 +34,14 @@ const INDIRECT = String.raw`[\s,{]{1,12}["']?(?:[vV]alue|default)["']?\s{0,3}[:=
 const SIGN = String.raw`(?::-|:{1,3}=?|[?+.|&]{0,2}=>?|->|\|\||\?\?|[：는은是为為は]|%3[ADad]|${INDIRECT})(?:\*{2,3}(?=\s))?`;
 const CALL = String.raw`(?:[A-Za-z_][\w.:!]{0,30}\(\s{0,4})?`;
 const ABOUT = String.raw`(?: (?:for|of|to|on|in|für|von|zu[mr]?|d(?:e[rsl]?|ell[ao]|i|u|[ao]s?)|para|pour|voor|van|k|do|от|для|до|к)(?: [\wÀ-ӿ.@/'"-]{1,30}){1,6}?)?`;
-const IS = '(?:is|are|was|ist|lautet|heißt|est|es|è|é|är|er|je|to)';
+const IS = '(?:is|are|was|ist|lautet|heißt|est|este|es|è|é|är|er|je|to|είναι|היא|है)';
 /** Before a value among words. */
 const OPEN = String.raw`((?:\\?["'\x60]|[“„‘«「『]\s?|\*\*)?)`;
 const QUOTE = String.raw`(?:@|[bBrRuU]{1,2}(?=["']))?(\\{0,3}["'\x60]{1,3}|[“„‘«「『]\s?|\*\*(?=\w))`;
 const AFTER_FLAG = String.raw`(?:(?<="--\S{1,40}\s{4})\s{1,28})?`;
+/** A code quote before a word with a sign and a digit. */
+const TICK = String.raw`\x60(?=[^\s\x60]{0,40}\d)(?=[^\s\x60]{0,40}[!#$%^&?~])`;
+type Place = { readonly how: How; readonly start: number; readonly quote: string; readonly before: string };
 type How = 'quoted' | 'element' | 'setting' | 'cell' | 'spaced' | 'said';
 
 /** From the word to its value. The last group is the opening quote, empty where the value is bare. */
@@ -51,7 +54,7 @@ const SYNTAXES: readonly (readonly [How, string])[] = [
   // A line of two columns.
   ['setting', String.raw`(?<=^[\W\d]{0,12}[\w.-]{0,40})${TAIL}:?(?: {2,40}|\t{1,4})(?=\S{6,300}\s{0,4}$)()`],
   ['cell', String.raw`${TAIL},()`],
-  ['spaced', String.raw`${TAIL}[ \t]{1,4}([“„‘«「『]\s?|\\?["']?)`],
+  ['spaced', String.raw`${TAIL}[ \t]{1,4}([“„‘«「『]\s?|${TICK}|\\?["']?)`],
   ['said', String.raw`(s?)${ABOUT} {0,2}(?:: {0,4}| [-–—] {0,4}| ${IS}(?: now)?:? {1,4})${OPEN}`],
   ['said', String.raw`()\(()`],
 ];
@@ -136,7 +139,9 @@ function readValueAfter(searched: Searched, from: number, kind: Kind, name: stri
     if (match === null || PUBLIC_AFTER.test(match[1] ?? '')) continue;
     const start = pattern.lastIndex;
     const quote = match.at(-1) ?? '';
-    const value = quote === '' ? bareAt(searched, start, how) : findQuote(searched, start, quote);
+    const value =
+      findWhole(text, { how, start, quote, before: text.slice(0, from - name.length).slice(-130) }, kind) ??
+      (quote === '' ? bareAt(searched, start, how) : findQuote(searched, start, quote));
     const isFlag = how === 'spaced' && /^-{1,2}[\w-]{0,40}$/.test(name);
     const context = isFlag ? 'setting' : quote === '' ? how : 'quoted';
     if (value === null) continue;
@@ -204,9 +209,19 @@ function isAnyWord(
 const LOOKS_CHOSEN = /^(?!-)(?=.*[A-Za-zÀ-ž])[\w.@!#$%^&*+=?~À-ž-]+$/;
 const VERB = / (?!to)[a-zèéäß]+:? {1,4}/.source;
 const [SAID, SAID_QUOTE] = [new RegExp(`${VERB}$`), new RegExp(`${VERB}[^\\s\\w]+\\s?$`)];
-const QUOTED_SIGN = /[:=|?(：是为為は는은]\s{0,8}[^\s\w]{1,6}\s?$/;
+const QUOTED_SIGN = /[:=>|?(：是为為は는은]\s{0,8}[^\s\w]{1,6}\s?$/;
 /** Also behind the file and the number of a line, as `grep` prints them. */
-const LINE_START = /(?:^|\n)(?:[\w./-]{1,99}[:-]\d{1,6}[:-])?[\s\d→+>*|-]{0,24}$/;
+const LINE_START = /(?:^|\n)(?:[\w./-]{1,99}[:-]\d{1,6}[:-])?[\s\d→+>*|-]{0,24}(?:export )?$/;
+
+/** A word that only the line or a space ends, as in files of settings; `start` is that of the value. */
+const WHOLE = /[^\s"'`$/]\S{7,300}(?=[ \t]{0,8}(?:\r?\n|$))/y;
+const IN_CODE = /["'`]|\$[{(]|=>|[&;,]\w+=|^[A-Za-z]:\\/;
+
+function findWhole(text: string, { how, start, quote, before }: Place, kind: Kind): string | null {
+  if (quote !== '' || !(how === 'said' || (how === 'setting' && LINE_START.test(before)))) return null;
+  const word = matchFrom(WHOLE, text, start)?.[0] ?? '';
+  return randomness(word) >= 0.5 && !IN_CODE.test(word) && isSecret(word, kind, how) ? word : null;
+}
 
 /** Whether a word is the value in quotes after a sign, of a flag, said at the end of a clause, or alone on a line. */
 function isWordValue(at: Record<'fullName' | 'value' | 'before' | 'sign' | 'after', string> & { how: How }): boolean {
@@ -223,10 +238,14 @@ function isWordValue(at: Record<'fullName' | 'value' | 'before' | 'sign' | 'afte
   return isAssigned && isLabel && /^(?:\r?\n|[，。]|$)/.test(after) && (LINE_START.test(before) || sign === '：');
 }
 
+/** Not `\\"` in `"…"`, nor `''` in `'…'`. */
+const CLOSING: Readonly<Record<string, RegExp>> = { '"': /(?<!(?<!\\)\\)"/, "'": /(?<!'|(?<!\\)\\)'(?!')|^'/ };
+
 function findQuote(searched: Searched, start: number, quote: string): string | null {
   const rest = searched.text.slice(start, start + MAX_VALUE);
   const plain = quote.search(/["'`*]/);
-  const end = plain === -1 ? rest.search(/\s?[”“’»」』]/) : rest.indexOf(quote.slice(0, plain + 1));
+  const closing = plain === -1 ? /\s?[”“’»」』]/ : plain === 0 ? CLOSING[quote.charAt(0)] : undefined;
+  const end = closing === undefined ? rest.indexOf(quote.slice(0, plain + 1)) : rest.search(closing);
   const value = end === -1 ? '' : rest.slice(0, end);
   if (end === -1) return runAt(searched, start);
   return /\n|^\s|\s$/.test(value) || (/\s/.test(value) && quote.length > 1) ? null : value;
@@ -258,7 +277,8 @@ function isSecret(value: string, kind: Kind, how: How, name = '', isWord = false
   const text = value.slice(0, 100);
   if (kind === 'password' && how !== 'spaced' && /^\d{4,12}$/.test(text)) return !/pass$/i.test(name);
   if (/(?:^|[^a-z])pin$/i.test(name)) return false;
-  if (text.length < (kind === 'password' ? 6 : 8) || isPlaceholder(text) || CODE.test(text)) return false;
+  if (text.length < (kind === 'password' ? 6 : 8) || isPlaceholder(text)) return false;
+  if (CODE.test(text) && !isGenerated(text)) return false;
   if (kind === 'secret' && /cred\w{0,9}$/i.test(name) && /^[\w.@-]{1,64}:[^\s:/\d]*\d[^\s:/]*$/.test(text)) return true;
   const hasDigit = /\d/.test(text);
   if (isWord) return true;
@@ -275,7 +295,7 @@ function isSecret(value: string, kind: Kind, how: How, name = '', isWord = false
 
 function isPassword(text: string, how: How): boolean {
   const hasDigit = /\d/.test(text);
-  const hasLetter = /[A-Za-z]/.test(text);
+  const hasLetter = /[A-Za-zÀ-ӿ]/.test(text);
   const hasSign = /[!@#$%^&*+=?~]/.test(text);
   if (how !== 'spaced' && isRandomWord(text)) return true;
   if (how === 'quoted' || how === 'element') return hasLetter && (hasDigit || (hasSign && text.length >= 8));

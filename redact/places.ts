@@ -2,7 +2,7 @@ import type { Steps } from '../common/async.ts';
 import { trimEnd } from '../common/text.ts';
 import { isSecretMember, NO_PASSWORD } from './assignments.ts';
 import { findMatches, getEnd, getMatches, isRandomKey, type Span } from './patterns.ts';
-import { isPlaceholder, randomness } from './randomness.ts';
+import { isGenerated, isPlaceholder, randomness } from './randomness.ts';
 
 /** Secrets known by their place in a header, a command, a table or a phrase. */
 export function* findPlaced(text: string): Steps<Span[]> {
@@ -42,7 +42,8 @@ function* findHeaders(text: string): Steps<Span[]> {
   return [...spans, ...headers];
 }
 
-const VALUE = String.raw`([^\s"'\x60\\<>[\]{}(),;|&]{6,})`;
+/** In quotes it may have signs that end a word of a shell. */
+const VALUE = String.raw`((?<=["'](?:[\w.@%+-]{1,64}[:%])?)[^\s"'\x60\\]{6,200}(?=\\?["'])|[^\s"'\x60\\<>[\]{}(),;|&]{6,})`;
 const QUOTE = String.raw`\\?["']?`;
 const OPTIONS = String.raw`\s(?:[^\n]{0,100}?\s)?`;
 
@@ -95,7 +96,7 @@ const COMMANDS: readonly RegExp[] = [
 function findCommands(text: string): Steps<Span[]> {
   return findMatches(COMMANDS, text, ({ 1: given = '' }, end) => {
     const [value, start] = [trimEnd(given, '.:!?'), end - given.length];
-    if (isPlaceholder(value) || NO_PASSWORD.test(value) || /^[./~:-]/.test(value)) return null;
+    if (isPlaceholder(value) || NO_PASSWORD.test(value) || (/^[./~:-]/.test(value) && !isGenerated(value))) return null;
     return { start, end: start + value.length, type: 'password' };
   });
 }

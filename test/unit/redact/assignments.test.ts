@@ -250,6 +250,64 @@ describe('redaction of texts with secrets in forms of other rules', () => {
     '65A5 65E6 672E 672C 672A 672B 672D 6B63 that this with from have been more time',
   ])('leaves %s', (text) => expect(redact(text)).toBe(text));
 
+  it.each([
+    ...[
+      'Xk7p;Q2zRm9v',
+      'Xk7p,Q2z(Rm9v',
+      '#k7pQ2z<Rm9v|x',
+      'k(7pQ{2zRm)9v',
+      '%k7pQ2zRm9v!',
+      '{k7pQ2zRm9v!',
+      '/k7pQ2zRm9vT',
+    ].flatMap((value) => [
+      `HOST=db\nDB_PASSWORD=${value}\nPORT=1\n`,
+      `export DB_PASSWORD='${value}'`,
+      `db:\n  password: ${value}\n`,
+      JSON.stringify({ password: value }),
+      `curl -u 'bob:${value}' https://example.com`,
+      `mysql -u root -p'${value}' app`,
+      `sshpass -p "${value}" ssh bob@example.com`,
+    ]),
+    'the password is Xk7p;Q2z(Rm9v',
+    'use password `Xk7p;Q2z!Rm9v` there',
+    `password = "Xk7p\\"Q2zRm9v"`,
+    `password: 'Xk7p''Q2zRm9v'`,
+    'AWS_SECRET_ACCESS_KEY=/Xk7pQ2zRm9vTb2KpWc4Hs6Jd8Fg1Lq3Zn5Mv7Bx',
+    'client_secret: /Xk7pQ2zRm9vTb2KpWc4Hs6Jd8Fg1Lq3Zn5Mv7Bx',
+    'كلمة المرور: Xk7pQ2zRm9v',
+    'הסיסמה היא Xk7pQ2zRm9v',
+    'पासवर्ड: Xk7pQ2zRm9v',
+    'ο κωδικός είναι Xk7pQ2zRm9v',
+    'mật khẩu: Xk7pQ2zRm9v',
+    'รหัสผ่าน: Xk7pQ2zRm9v',
+    'jelszó: Xk7pQ2zRm9v',
+    'kata sandi: Xk7pQ2zRm9v',
+    'parola este Xk7pQ2zRm9v',
+  ])('finds the whole of a generated password in %j', (text) => {
+    expect(isLeft('Q2zRm9v', redact(text)) || /[XT#%{/(]k7p|Rm.?9v|T?b2Kp/.test(redact(text)), redact(text)).toBe(
+      false,
+    );
+  });
+
+  it.each([
+    'DB_PASSWORD=$(cat /run/secrets/db1)',
+    'DB_PASSWORD=${DB_PASSWORD1:-}',
+    'password: z.string().min(8).max(64),',
+    'password=getPassword1(user)',
+    'password=request.form["pw1"]',
+    'PASSWORD_FILE=/run/secrets/db_password1',
+    'secret: /run/secrets/jwt_key_2',
+    'password: <your-password-1>',
+    'password: {{ vault_password_1 }}',
+    '"password": "%{db_password_1}"',
+    'pwd: C:\\Users\\bob1\\src',
+    'password: string|Array<Password2>',
+    'pass `sha256` to it',
+    '"pass": "1つのロール値のみ使用されています"',
+  ])('keeps code and placeholders in %j', (text) => {
+    expect(redact(text)).toBe(text);
+  });
+
   it.each(['my PIN is 4821', 'PIN: 4821', 'the pin for the door is 482193', 'password: 48219384'])(
     'finds the digits of %s',
     (text) => expect(redact(text)).not.toMatch(/\d{4}(?!\])/),
