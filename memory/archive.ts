@@ -108,9 +108,9 @@ const capped = <T extends { readonly origin?: Origin }>(item: T): T =>
   item.origin === undefined ? item : { ...item, origin: lowestOrigin([item.origin, 'tool']) };
 
 function nodeAsToolText(node: MemoryNode): MemoryNode {
-  const { decisions, open } = node;
+  const { decisions, open, released: _, title_origin: __, detailed_origin: ___, ...rest } = node;
   return {
-    ...capped(node),
+    ...capped(rest),
     summary: withoutUserMark(node.summary),
     facts: node.facts.map(capped),
     ...(decisions === undefined ? {} : { decisions: decisions.map(capped) }),
