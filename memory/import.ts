@@ -121,7 +121,8 @@ function createDocuments(parts: MemoryParts) {
 
   /** Counts of chunks; all but `outdated` add up to `chunks`. */
   async function importText(request: DocumentRequest) {
-    const { file, projectDir } = request;
+    const { projectDir } = request;
+    const file = redactor.text(request.file);
     const source = { file, projectDir, project: getProject(projectDir) };
     const session_id = documentSession(source);
     // Before chunking: half of a secret is not recognized.

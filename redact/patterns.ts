@@ -50,17 +50,23 @@ const PREFIXES = [
 ].join('|');
 const KNOWN = new RegExp(`(?:${PREFIXES})([\\w=+/.-]{12,})`, 'y');
 
+/** The next lines of a key that a terminal has wrapped. */
+const WRAPPED = String.raw`(?: {0,9}\r?\n {0,9}(?=\S*\d)(?=\S*[A-Z])(?=\S*[a-z])[\w.-]{16,}(?!\S)){0,20}`;
+
 /** A line of codes that are used once, numbered or not. */
 const CODES = String.raw`[ \t>*•|+-]{0,8}(?:\d{1,6}[.)→\t][ \t]{0,4})?[A-Za-z0-9]{4,16}(?:[ \t-]{1,4}[A-Za-z0-9]{4,16}){0,7}[ \t]{0,4}`;
 export const RULES: readonly Rule[] = [
   // {"alg":…}.{…}.signature, or five parts where it is encrypted
   {
     type: 'jwt',
-    pattern: new RegExp(EDGE.replace('[A-Za-z0-9]', '[\\w-]') + String.raw`eyJ[\w-]{5,}(?:\.[\w-]*){1,4}`, 'g'),
+    pattern: new RegExp(
+      EDGE.replace('[A-Za-z0-9]', '[\\w-]') + String.raw`eyJ[\w-]{5,}(?:\.[\w-]*){0,4}${WRAPPED}`,
+      'g',
+    ),
     accepts: (text) => /\.eyJ|(?:\.[\w-]*){4}/.test(text),
   },
-  { type: 'anthropic-key', pattern: /sk-ant-[\w-]{10,}/g },
-  { type: 'openai-key', pattern: edged(String.raw`sk-[\w-]{20,}`), accepts: isRandomKey },
+  { type: 'anthropic-key', pattern: new RegExp(String.raw`sk-ant-[\w-]{10,}${WRAPPED}`, 'g') },
+  { type: 'openai-key', pattern: edged(String.raw`sk-[\w-]{20,}${WRAPPED}`), accepts: isRandomKey },
   { type: 'github-token', pattern: edged(String.raw`(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{22,})`) },
   { type: 'gitlab-token', pattern: edged(String.raw`gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|soat|oas)-[\w-]{20,}`) },
   { type: 'aws-key-id', pattern: edged('(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}[A-Za-z0-9]*') },

@@ -154,8 +154,9 @@ describe('an imported document', () => {
     const { memory } = await start(home);
     const key = `sk-ant-api03-${'a1B2'.repeat(20)}`;
     const { session_id } = await memory.imports.importDocument(
-      request(`${'word '.repeat(390)}${key} ${filler('keys')}`),
+      request(`${'word '.repeat(390)}${key} ${filler('keys')}`, { file: `/home/dev/shop/of-${key}.md` }),
     );
+    await memory.maintenance.flush(60_000);
     expect(JSON.stringify(await memory.library.restoreSession(session_id))).toContain('[REDACTED:');
     expect(filesHolding(home, key.slice(0, 40))).toEqual([]);
   });

@@ -308,6 +308,15 @@ describe('redaction of texts with secrets in forms of other rules', () => {
     expect(redact(text)).toBe(text);
   });
 
+  it.each(['sk-ant-api03-', 'sk-proj-', 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJib2Ii'])(
+    'finds the lines of %s… that a terminal has wrapped, and keeps the next line',
+    (prefix) => {
+      const [first, second] = ['Xk7pQ2zRm9vTb2KpWc4Hs6Jd8Fg1Lq3Zn5Mv7Bx', 'Yk4pQ8zRm2vTb6KpWc1Hs9'];
+      const left = redact(`The key:\n  ${prefix}${first}\n  ${second}\nTry it with MyTest2.ts\n`);
+      expect(left).toMatch(/^The key:\n {2}\[REDACTED:[\w-]+:\w{8}\]\n\nTry it with MyTest2.ts\n$/);
+    },
+  );
+
   it.each(['my PIN is 4821', 'PIN: 4821', 'the pin for the door is 482193', 'password: 48219384'])(
     'finds the digits of %s',
     (text) => expect(redact(text)).not.toMatch(/\d{4}(?!\])/),
