@@ -39,10 +39,7 @@ export function deferred<T extends object>(opening: Promise<T>, meanwhile: Parti
   });
 }
 
-/**
- * Memory that may open late, or never. Until then nothing is known, so that a plan in force can be replayed while the
- * store is slow or broken; captured turns wait.
- */
+/** Memory that may open late, or never: until then nothing is known, plans are replayed, and captured turns wait. */
 export function deferredMemory(opening: Promise<Memory>, backend: string): Memory {
   let memory: Memory | null = null;
   let problem = OPENING;

@@ -17,10 +17,7 @@ export interface StartedAgent {
 const TASK_CHARS = 160;
 const RESULT_CHARS = 400;
 
-/**
- * Writes what a subagent did as a child of the node of its turn; a turn without a node has no children. Tells whether
- * there was something new to write.
- */
+/** Writes what a subagent did below the node of its turn, if there is one. Returns whether something was new. */
 export async function saveSubagent(
   { turn, agent, index }: StartedAgent,
   { dryRun, imported }: { readonly dryRun: boolean; readonly imported: 'claude' | 'file' },

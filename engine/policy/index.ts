@@ -107,10 +107,7 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
     isWithheld: (key: string): boolean => withheld.has(key),
     /** Whether a turn of the session with this prompt was withheld; any turn, where it is ''. */
     hasWithheld: (sessionId: string, prompt: string): boolean => withheld.has(getMark(sessionId, prompt)),
-    /**
-     * Whether a turn of that place and time may be imported later: a pause does not concern earlier turns, a file applies
-     * to all of its project.
-     */
+    /** Whether a turn may be imported later: a pause concerns no earlier turns, a file all turns of its project. */
     allowsImport(projectDir: string | null, fromMs: number, toMs: number): boolean {
       const isPaused = getKeys(projectDir).some((key) => wasPaused(pauses(), key, fromMs, toMs));
       return !isPaused && effectivePolicy(rulesOfFiles(projectDir)).captures;

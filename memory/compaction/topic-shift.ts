@@ -54,10 +54,7 @@ export function isShift(turn: TurnText, before: readonly TurnText[], embeddings:
   return score >= SHIFT_AT;
 }
 
-/**
- * Splits turns into runs of one topic. A run also ends after `MAX_RUN` turns and where the origin changes between trusted
- * and untrusted.
- */
+/** Splits turns into runs of one topic, at most `MAX_RUN` long, where trusted and untrusted origins do not mix. */
 export function topicRuns(
   turns: readonly TurnText[],
   embeddings: TurnEmbeddings,

@@ -144,10 +144,7 @@ function withQueued(
   return all;
 }
 
-/**
- * The image that a prompt names, which is sent before it, and what a task reports to the running turn. Earlier versions do
- * not write how they are sent.
- */
+/** The image of a prompt, sent before it, and a task's report to the running turn; earlier versions do not say how. */
 function addAttachment(entries: Entry[] = [], { renderedRole, rendered }: Line, attachment: Line): void {
   const { type, content } = attachment;
   const file = isRecord(content) && content['type'] === 'image' ? content['file'] : null;

@@ -71,10 +71,7 @@ export function captureAgent(
   return { key, turnId: sha256(`part\n${key}`), before: '', ...own, imported: 'claude', part };
 }
 
-/**
- * Project of each turn of a session. A folder that is no repository belongs to the project of the folder above it in
- * which the session was before.
- */
+/** Project of each turn; a folder without a repository is of the project above it in which the session was before. */
 export function sessionProjects(
   turns: readonly Pick<ImportedTurn, 'projectDir'>[],
   getProject: (directory: string | null) => string,

@@ -67,10 +67,7 @@ const KEYWORDS = words('! do done elif else fi if in then until while { } esac')
 const MOST_CHARS = 20_000;
 const MOST_DEPTH = 4;
 
-/**
- * `tool` for a command whose programs read the project only, or test and build it: everything else may print what comes
- * from elsewhere.
- */
+/** `tool` where all programs only read the project, test it or build it: others may print what is from elsewhere. */
 export function commandOrigin(command: string, projectDir: string | null): Origin {
   if (projectDir === null || command.length > MOST_CHARS) return 'external';
   return readsProject(command, { projectDir, dir: projectDir, variables: new Map(), written: new Set() }, 0)

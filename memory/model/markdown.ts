@@ -140,10 +140,7 @@ export function splitSections(text: string): Pick<NodeDocument, 'lead' | 'sectio
   return { lead: piece(0, starts[0]), sections };
 }
 
-/**
- * A section that reads like a note: the title, or the summary of a node without one, is the heading; then what the node
- * says; what memory keeps of it comes last.
- */
+/** A section like a note: title or summary as heading, what the node says, then what memory keeps of it. */
 export function renderSection(node: MemoryNode): string {
   const heading = node.title ?? node.summary;
   const inHeading = isOneLine(heading);

@@ -13,9 +13,7 @@ const CLIENT_FILE = /^document:(?:.*[\\/])?(?:CLAUDE(?:\.local)?|MEMORY)\.md$/;
 /** Shorter lines say nothing about where they come from. */
 const LEAST_LINE_CHARS = 12;
 
-/**
- * Adds what belongs to every project to a search in one of them, and leaves out of recall what the client sends anyway.
- */
+/** Adds what belongs to every project to a search in one of them, without what the client sends anyway. */
 export function withClientDocuments(
   recaller: Recaller,
   { config, catalogue, turnReader, getProject }: Parts,

@@ -131,10 +131,7 @@ export function leastCoverage(
   return minCoverage * (1 + similarityWeight * (usualSimilarity - similarity));
 }
 
-/**
- * The absolute threshold: ranking always has a first result, so the best one must contain enough of what the query is
- * about, and enough of it must be specific.
- */
+/** The absolute threshold: the best result must contain enough of the query, and enough of it that is specific. */
 export function isRelevant(
   coverage: number,
   { information, minInformation, date }: QueryTerms,

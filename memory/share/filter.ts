@@ -51,10 +51,7 @@ export function isPrivateText(text: string): boolean {
   return PRIVATE_TAG.test(text);
 }
 
-/**
- * The node as it leaves: redacted again, and for other people without what names the user's turns, pins and files
- * outside the project.
- */
+/** The node as it leaves: redacted again, for others without what names the user's turns, pins and files elsewhere. */
 export async function outgoing(
   { project, ...own }: MemoryNode,
   { scope, getKey }: Pick<ShareRules, 'scope' | 'getKey'>,

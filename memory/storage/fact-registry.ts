@@ -81,10 +81,7 @@ export class FactRegistry {
     return [...this.#scopes.values()].filter((scope) => project === null || ['', project].includes(scope.project));
   }
 
-  /**
-   * Changes a scope, and writes it where `isChange` says so: decay alone is written with the next change. Null where the
-   * file cannot be read.
-   */
+  /** Changes a scope, and writes it where `isChange` says so: decay waits for the next change. Null: unreadable. */
   async change<T>(
     project: string,
     work: (store: FactStore) => T,

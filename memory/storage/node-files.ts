@@ -1,10 +1,7 @@
 import type { Problem } from '../../common/errors.ts';
 import type { MemoryNode, StoredBrief } from '../model/node.ts';
 
-/**
- * By session: tails of the ids that the writers of its files could have seen. Null where a file does not say it; no entry
- * where the session has no file.
- */
+/** By session, if it has a file: tails of the ids that its writers could have seen; null where it does not say. */
 export type SeenIds = ReadonlyMap<string, ReadonlySet<string> | null>;
 
 /** The truth: one markdown file for each session with a section for each of its nodes. */

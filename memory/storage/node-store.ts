@@ -183,10 +183,7 @@ function createReader(nodeFiles: NodeFiles, snapshot: StoreParts['snapshot']) {
 
   return {
     load,
-    /**
-     * Sorts nodes that are no longer in the files. A snapshot keeps them all; those added after the copy that was saved
-     * over them was read stay in memory.
-     */
+    /** Sorts nodes that left the files. A snapshot keeps all; those newer than what the saved copy had read stay. */
     async sortMissing(nodes: readonly MemoryNode[], { isUnseen, isBroken }: Awaited<ReturnType<typeof load>>) {
       const isKept = ({ node_id, session_id }: MemoryNode) => writtenIds.has(node_id) && isUnseen(node_id, session_id);
       const sorted = { kept: nodes.filter(isKept), lost: nodes.filter((node) => !isKept(node)) };

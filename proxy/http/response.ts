@@ -295,10 +295,7 @@ export function createAssembler() {
         broken = true;
       }
     },
-    /**
-     * `message`: null before `message_start` and after an unreadable event; `complete`: `message_stop` has arrived;
-     * `errorText`: data of the `error` event.
-     */
+    /** `message`: null before its start, or unreadable; `complete`: it stopped; `errorText`: of the `error` event. */
     result() {
       const message = head === null || broken ? null : toMessage(head, Object.values(blocks), stopReason, usage);
       return { message, complete, errorText };

@@ -241,10 +241,7 @@ export function cutCost(
   return { once: (prices.write - prices.read) * rewrittenTokens, carried };
 }
 
-/**
- * How many of the first `count` turns may be cut: all but the running turn, the newest `keepTurns` complete turns, and
- * as many more as `keepTokens` needs.
- */
+/** How many of the first `count` turns may be cut: not the running one, and `keepTurns` and `keepTokens` stay. */
 export function countEligibleTurns(turns: readonly TurnSpan[], rule: RetentionRule, count = turns.length): number {
   let keptCount = 0;
   let tokens = 0;

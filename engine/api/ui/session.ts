@@ -40,10 +40,7 @@ export function createUiSessions(key: string, now: () => number) {
       const claim = `${now() + SESSION_MS}.${randomBytes(16).toString('hex')}`;
       return `${claim}.${sign(`session ${claim}`)}`;
     },
-    /**
-     * Null for a cookie that was not issued here or has expired. Every changing request carries `csrf`, which a page of
-     * another origin cannot read.
-     */
+    /** Null for a foreign or expired cookie. A change must carry `csrf`, which no page of another origin can read. */
     verify(cookie: string) {
       const end = cookie.lastIndexOf('.');
       const claim = cookie.slice(0, Math.max(0, end));

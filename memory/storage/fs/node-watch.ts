@@ -16,10 +16,7 @@ export interface NodeWatchOptions {
   readonly report: (problem: Problem) => void;
 }
 
-/**
- * Watches the markdown files of memory. chokidar's own waiting for the end of a write is off: it swallows the removal of
- * a file that was written a moment ago.
- */
+/** Watches the markdown files. chokidar's `awaitWriteFinish` is off: it loses removals that follow a write. */
 export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOptions): NodeWatch {
   const waiting = new Set<string>();
   let watcher: FSWatcher | null = null;

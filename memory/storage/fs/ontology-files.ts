@@ -9,10 +9,7 @@ import type { OntologyState } from '../fact-files.ts';
 
 type Paths = Pick<HomePaths, 'ontologyFile' | 'ontologyConsentsFile'>;
 
-/**
- * What the user allowed: by project, the file and the digest of its text. Another text needs consent again, and a
- * damaged file allows nothing.
- */
+/** What the user allowed: by project, file and digest of its text. A damaged file allows nothing. */
 const Consents = z.record(z.string(), z.object({ file: z.string(), sha256: z.string() })).catch({});
 type Consents = z.infer<typeof Consents>;
 
