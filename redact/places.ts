@@ -156,6 +156,8 @@ const PHRASE = '(?:[a-z]{3,8} ){11,23}[a-z]{3,8}';
 const PHRASES: readonly RegExp[] = [
   new RegExp(`^(?:[ \\t]{0,16}\\d{1,6}→)?(${PHRASE})$`, 'gm'),
   new RegExp(`(?:seed|mnemonic|recovery|phrase)\\W{1,6}(${PHRASE})`, 'g'),
+  // Numbered, as wallets show them.
+  /(?<![^\s|])(1[.)]\s{1,4}[a-z]{3,8}(?:[\s|]{1,20}\d{1,2}[.)]\s{1,4}[a-z]{3,8}){11,23})(?![\w-]|[ \t]{1,4}\w)/g,
 ];
 /** Words of sentences that no list of seed words has. */
 const PROSE =
@@ -164,7 +166,7 @@ const PROSE =
 /** Twelve or more words from which a wallet's keys are made. */
 function findPhrases(text: string): Steps<Span[]> {
   return findMatches(PHRASES, text, ({ 1: phrase = '' }, end) => {
-    if (phrase.split(' ').length % 3 !== 0 || PROSE.test(phrase)) return null;
+    if ((phrase.match(/[a-z]+/g) ?? []).length % 3 !== 0 || PROSE.test(phrase)) return null;
     return { start: end - phrase.length, end, type: 'seed-phrase' };
   });
 }

@@ -308,6 +308,16 @@ describe('redaction of texts with secrets in forms of other rules', () => {
     expect(redact(text)).toBe(text);
   });
 
+  it.each(['\n', '  '])('finds a numbered seed phrase, and no other list: %j', (between) => {
+    const words = 'witch collapse practice feed shame open despair creek road again ice least'.split(' ');
+    const list = (some: readonly string[]) => some.map((word, at) => `${at + 1}. ${word}`).join(between);
+    expect(redact(`My wallet:\n${list(words)}\nKeep it.`)).toMatch(
+      /^My wallet:\n\[REDACTED:seed-phrase:\w{8}\]\n+Keep it\.$/,
+    );
+    for (const plain of [list(words.slice(1)), list(words.map((word) => `${word} it`)), list([...words, 'done'])])
+      expect(redact(plain)).toBe(plain);
+  });
+
   it.each(['sk-ant-api03-', 'sk-proj-', 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJib2Ii'])(
     'finds the lines of %s… that a terminal has wrapped, and keeps the next line',
     (prefix) => {
