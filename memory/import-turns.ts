@@ -83,28 +83,25 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
 
   const isCovered = (turnId: string): boolean => turnRegistry.aliases(turnId).some(store.isSettled);
 
-  /** Turns that a session captured, or the one it was forked from, by content hash; imported ones excluded. */
-  async function captured(sessionId: string): Promise<Map<string, string[]>> {
+  /** Turns of a session, or the one it was forked from, by content hash; of imported ones those whose id is another now. */
+  async function keptBefore(sessionId: string, { imported: by }: ImportTurnsRequest, now: readonly CapturedTurn[]) {
     const sayings = new Map<string, string[]>();
     if (turnRegistry.session(sessionId) === undefined) return sayings;
     await pipeline.hydrate(sessionId);
+    const ids = new Set(now.map(({ turnId }) => turnId));
     const own = await turnReader.turns(sessionId);
     for (const { imported, ...turn } of [...(await listTurnsBefore(own[0], parts)), ...own]) {
-      if (imported !== undefined) continue;
+      // The id hashes the project, and that of a folder changes where it is removed or joins another.
+      if (imported !== undefined && (imported !== by || ids.has(turn.turnId) || !isCovered(turn.turnId))) continue;
       for (const contentHash of turnContentHashes(sessionId, readTurn(turn)))
         sayings.set(contentHash, [...(sayings.get(contentHash) ?? []), turn.turnId]);
     }
     return sayings;
   }
 
-  async function asFresh(turn: CapturedTurn, project: string, repeated: Repeated): Promise<Fresh> {
+  async function asFresh(turn: CapturedTurn, own: Repeated & { readonly project: string }): Promise<Fresh> {
     const marks = files.getNames(turn);
-    const stamped = {
-      ...(await redactTurn(turn, redactor)),
-      ...repeated,
-      project,
-      ...(marks.length === 0 ? {} : { files: marks }),
-    };
+    const stamped = { ...(await redactTurn(turn, redactor)), ...own, ...(marks.length === 0 ? {} : { files: marks }) };
     return { turn: stamped, text: readTurn(stamped) };
   }
 
@@ -114,7 +111,8 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
     if (first === undefined) return tally;
     const { sessionId } = first;
     const projects = sessionProjects(request.turns, getProject);
-    const sayings = await captured(sessionId);
+    const captures = await captureTurns(request, projects[0] ?? '');
+    const sayings = await keptBefore(sessionId, request, captures);
     const repetitionIn = traceRepetition();
     const batch: Fresh[] = [];
     const started: StartedAgent[] = [];
@@ -125,7 +123,7 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
       chars = 0;
       await writeTurns(batch.splice(0), request, tally, parts);
     };
-    for (const [at, turn] of (await captureTurns(request, projects[0] ?? '')).entries()) {
+    for (const [at, turn] of captures.entries()) {
       const past = request.turns[at] as ImportedTurn;
       const repeated = await repetitionIn(turn);
       if (request.isSelected?.(past) === false) continue;
@@ -144,7 +142,7 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
       }
       const project = projects[at] as string;
       if (batch[0] !== undefined && batch[0].turn.project !== project) await flush();
-      const fresh = await asFresh(turn, project, repeated);
+      const fresh = await asFresh(turn, { ...repeated, project });
       const contentHash = turnContentHash(sessionId, fresh.text);
       const same = sayings.get(contentHash)?.shift();
       if (removal.isGone(turn.turnId) || removal.isGone(contentHash)) tally.skipped += 1;

@@ -122,6 +122,24 @@ describe('an import of past transcripts', () => {
     expect(await take(claude, claudeDir)).toMatchObject({ added: 1, known: 10 });
   });
 
+  test('adds nothing again where the folder belongs to another project than before', async () => {
+    const [claudeDir, home] = [await tempDir(), await tempDir()];
+    const twice = said.flatMap((each) => [each, { ...each, prompt: 'Anything else?', answer: 'No.' }]);
+    const file = writeTranscript(claudeDir, { ...one, turns: twice });
+    const first = await start(home);
+    expect(await take(first.claude, claudeDir)).toMatchObject({ added: 20 });
+    await first.memory.maintenance.close();
+    // As a worktree that was removed, a folder that was moved, or one that joined the project of its remote.
+    const { memory, claude } = await start(home, { getProject: () => 'github.com/acme/shop' });
+    expect(await take(claude, claudeDir, { again: true })).toMatchObject({ added: 0, known: 20 });
+    const more = { prompt: 'Anything else?', answer: 'No.', atMs: T0 + 3_000_000 };
+    writeFileSync(file, `${transcriptLines({ ...one, turns: [...twice, more] }).join('\n')}\n`);
+    expect(await take(claude, claudeDir)).toMatchObject({ added: 1, known: 20 });
+    expect(await take(claude, claudeDir, { again: true })).toMatchObject({ added: 0, known: 21 });
+    const turns = memory.library.list({ all: true }).flatMap((node) => node.turns);
+    expect(new Set(turns).size).toBe(turns.length);
+  });
+
   test('adds nothing that the captured parent of a fork has, though the parent changed later than the fork', async () => {
     const claudeDir = await tempDir();
     const { memory, claude } = await start(await tempDir());
