@@ -4,7 +4,7 @@ import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { unescape as decode } from 'node:querystring';
 import { createSemaphore } from '../../../common/async.ts';
-import { readSmallFile, writePrivateFile } from '../../../common/files.ts';
+import { ensureDir, readFileIfPresent, readSmallFile, replaceFile } from '../../../common/files.ts';
 import { LruMap } from '../../../common/map.ts';
 import { isDirectoryName, resolveDirectory } from '../../../common/paths.ts';
 import { parseJson, trimEnd } from '../../../common/text.ts';
@@ -128,13 +128,10 @@ function createReader(now: () => number): (root: string, file: string) => Promis
   };
 }
 
-function isReadable(stats: BigIntStats): boolean {
-  return stats.isFile() && stats.size <= MOST_BYTES;
-}
+const isReadable = (stats: BigIntStats): boolean => stats.isFile() && stats.size <= MOST_BYTES;
 
-function getStamp({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
-  return [dev, ino, size, mtimeNs, ctimeNs].join(':');
-}
+const getStamp = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
+  [dev, ino, size, mtimeNs, ctimeNs].join(':');
 
 /** Null for a file that grew beyond the cap while it was read. */
 async function hashed(handle: FileHandle): Promise<string | null> {
@@ -212,6 +209,8 @@ export type ProjectOf = (directory: string | null) => string;
 /** Git directories by the remote, folders by the absolute path, whose project they joined. */
 type RemoteFolders = Readonly<Record<string, readonly string[]>>;
 
+const parseFolders = (text: string | null): RemoteFolders => (parseJson(text ?? '') ?? {}) as RemoteFolders;
+
 export type JoinedFolders = ReturnType<typeof openJoinedFolders>;
 
 /**
@@ -224,7 +223,7 @@ export function openJoinedFolders(file: string) {
   function load(): typeof read {
     const stats = getStat(file);
     const stamp = stats === null ? '' : `${stats.mtimeMs} ${stats.size}`;
-    if (stamp !== read.stamp) read = { stamp, joined: (parseJson(readText(file) ?? '') ?? {}) as RemoteFolders };
+    if (stamp !== read.stamp) read = { stamp, joined: parseFolders(readText(file)) };
     return read;
   }
 
@@ -247,14 +246,19 @@ export function openJoinedFolders(file: string) {
     all: (): RemoteFolders => load().joined,
     /** @throws CometError `unsafe_file`, or the error of the disk */
     async add(repositories: readonly { readonly remote: string; readonly common: string }[]): Promise<void> {
-      const joined: Record<string, readonly string[]> = { ...load().joined };
-      for (const { remote, common } of repositories) {
-        const folders = [...new Set([...(joined[remote] ?? []), common])];
-        // Of two that a folder joined by its path the last one counts.
-        delete joined[remote];
-        joined[remote] = folders;
+      await ensureDir(path.dirname(file));
+      for (;;) {
+        const before = await readFileIfPresent(file);
+        const joined: Record<string, readonly string[]> = { ...parseFolders(before) };
+        for (const { remote, common } of repositories) {
+          const folders = [...new Set([...(joined[remote] ?? []), common])];
+          // Of two that a folder joined by its path the last one counts.
+          delete joined[remote];
+          joined[remote] = folders;
+        }
+        // Another command may have added one meanwhile.
+        if (await replaceFile(file, before, `${JSON.stringify(joined, null, 2)}\n`)) return;
       }
-      await writePrivateFile(file, `${JSON.stringify(joined, null, 2)}\n`);
     },
   };
 }
@@ -349,9 +353,7 @@ export function checkedOut({ own, shared }: Repository): string {
   return asCommit(packed.find((line) => line.endsWith(` ${ref}`))?.split(' ')[0] ?? '');
 }
 
-function asCommit(text: string): string {
-  return /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text) ? text : '';
-}
+const asCommit = (text: string): string => (/^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text) ? text : '');
 
 function gitDirectories(dotGit: string): Omit<Repository, 'top'> | null {
   const stat = getStat(dotGit);

@@ -181,6 +181,15 @@ test('a folder that was moved has the memory of what it was before, once the use
   expect(getProject(third)).toBe(first);
 });
 
+test('folders that join at the same moment, by several commands, all join', async () => {
+  const file = path.join(await tempDir(), 'home', 'projects.json');
+  const names = ['one', 'two', 'three', 'four'];
+  await Promise.all(
+    names.map((name) => openJoinedFolders(file).add([{ remote: `git.example/${name}`, common: name }])),
+  );
+  expect(Object.keys(openJoinedFolders(file).all()).sort()).toEqual(names.map((name) => `git.example/${name}`).sort());
+});
+
 test('a .git file of an archive joins no project until the user allows it', async () => {
   const own = await clone('git@git.example:me/shop.git');
   const archive = path.join(await tempDir(), 'archive');
