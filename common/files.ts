@@ -262,20 +262,19 @@ async function throughTemporary(
       await handle.sync();
     }
     await publish(temporary);
+  } catch (error) {
+    // Node names the file where it is opened, not where a write fails.
+    if (error instanceof Error && !error.message.includes(file)) error.message += ` '${file}'`;
+    throw error;
   } finally {
     await rm(temporary, { force: true });
   }
   await syncDir(path.dirname(file));
 }
 
-function isOurs(uid: number): boolean {
-  return process.getuid === undefined || process.getuid() === uid;
-}
+const isOurs = (uid: number): boolean => process.getuid === undefined || process.getuid() === uid;
 
-function getCode(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? 'unknown';
-}
+const getCode = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown';
 
-function unsafe(file: string, what: string, cause?: unknown): CometError {
-  return new CometError('unsafe_file', `${file} ${what}`, { cause });
-}
+const unsafe = (file: string, what: string, cause?: unknown): CometError =>
+  new CometError('unsafe_file', `${file} ${what}`, { cause });

@@ -1,4 +1,4 @@
-import { access, constants, lstat, readFile, stat } from 'node:fs/promises';
+import { access, constants, lstat, readFile, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { type HomePaths, PLATFORM } from '../../common/paths.ts';
 import { isRecord, parseJson } from '../../common/text.ts';
@@ -47,13 +47,11 @@ export function checkPlatform(platform: string, arch: string): Check {
 /** The home and the directories directly below it must be private. */
 export async function checkHome(paths: HomePaths): Promise<Check> {
   const home = await lstat(paths.home).catch(() => null);
-  if (home !== null && !home.isDirectory() && !home.isSymbolicLink()) {
+  if (home !== null && !home.isDirectory() && !home.isSymbolicLink())
     return bad('home', `${paths.home} is no folder`, 'move it away, or set COMET_CC_HOME to a folder of your own');
-  }
   const refusal = home === null ? await getRefusal(path.dirname(paths.home)) : '';
-  if (refusal !== '') {
+  if (refusal !== '')
     return bad('home', `${paths.home} cannot be created: ${refusal}`, 'set COMET_CC_HOME to a folder of your own');
-  }
   const tooLong = socketTooLong(paths);
   if (tooLong !== null) return bad('home', tooLong.detail, tooLong.fix);
   const folders = [paths.home, paths.certsDir, paths.journalDir, paths.indexDir, paths.logsDir, paths.runDir];
@@ -65,9 +63,12 @@ export async function checkHome(paths: HomePaths): Promise<Check> {
     const found = doubt === '' ? await getRefusal(folder) : `${folder} ${doubt}`;
     if (found !== '') doubts.push(found);
   }
-  if (doubts.length === 0) return good('home', `${paths.home}${await getUpgrade(paths)}`);
   const fix = `chmod -R u+rwX,go= ${paths.home}; chown it to yourself if it belongs to another user`;
-  return bad('home', doubts.join('; '), fix);
+  if (doubts.length > 0) return bad('home', doubts.join('; '), fix);
+  const disk = await statfs(paths.home).catch(() => null);
+  if (disk !== null && disk.blocks > 0 && disk.bavail * disk.bsize < 2 ** 20)
+    return bad('home', `${paths.home}: no space is left on its disk`, 'free some space, which new memories need');
+  return good('home', `${paths.home}${await getUpgrade(paths)}`);
 }
 
 /** Why no folder can be made in `dir`, or in the first folder above it that exists; '' where one can. */

@@ -3,6 +3,7 @@ import { closeSync, existsSync, mkdirSync, openSync, writeFileSync } from 'node:
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CLI, createTestHome, type TestHome } from '../helpers/cli.ts';
+import { mountSmallDisk } from '../helpers/small-disk.ts';
 
 let home: TestHome;
 
@@ -193,3 +194,22 @@ it.skipIf(!existsSync('/dev/full')).each(['--help', 'config --all', 'config --js
     });
   },
 );
+
+it('names a home that has no space left, and the file that had no room', async ({ skip }) => {
+  const disk = mountSmallDisk(2) ?? skip('needs root');
+  try {
+    disk.fill();
+    const run = (command: string) => home.run(words(command), { env: { COMET_CC_HOME: disk.dir } });
+    expect((await run('doctor')).stdout).toContain(`problem home       ${disk.dir}: no space is left on its disk`);
+    for (const [command, file] of [
+      ['pause', 'paused.json'],
+      ['config set inject.costShare 0.01', 'config.json'],
+    ] as const)
+      expect(await run(command)).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(`ENOSPC: .* '${path.join(disk.dir, file)}'; check space and permissions`),
+      });
+  } finally {
+    disk.close();
+  }
+});
