@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { type Command, InvalidArgumentError } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { overrideLine, statusReport, stoppedLine } from '../../engine/api/index.ts';
+import { OPENING, STORE } from '../../engine/index.ts';
 import { guardStatus, prepareDaemon, type StartResult, startDaemon, stopDaemon } from '../../engine/lifecycle/index.ts';
 import { addCommand, type Context } from '../context.ts';
 import { prepareWithProgress } from '../terminal/progress.ts';
@@ -15,8 +16,7 @@ export function registerStart(program: Command, context: Context): void {
     .option('--foreground', 'stay in this terminal instead of the background')
     .option('--port <n>', 'port to listen on, loopback only', parsePort)
     .jsonAction('document', async ({ foreground = false, json, ...flags }: Flags) => {
-      const setup = await prepareWithProgress(context, flags);
-      const started = await startDaemon({ ...setup, foreground });
+      const started = await startDaemon({ ...(await prepareWithProgress(context, flags)), foreground });
       context.term.progress('');
       const { child } = started;
       const ended = child === null ? null : getExitCode(child);
@@ -35,21 +35,21 @@ async function reportStart(
   flags: { readonly port?: number; readonly json: boolean | undefined },
 ): Promise<void> {
   const { term } = context;
-  const { status } = started;
+  const { status, fresh, problem } = started;
   if (flags.port !== undefined && flags.port !== 0 && flags.port !== status.port) {
     term.say(`comet-cc: already running on port ${status.port}; to move it: comet-cc restart --port ${flags.port}`);
   }
   const report = await statusReport(context, status);
   if (flags.json) term.json(report);
   else {
-    const verb = started.fresh ? 'runs' : 'runs already';
-    term.out(`comet-cc ${verb} on http://127.0.0.1:${status.port} (process ${status.pid})`);
+    term.out(`comet-cc runs${fresh ? '' : ' already'} on http://127.0.0.1:${status.port} (process ${status.pid})`);
     term.out('Claude Code with it:   comet-cc run claude');
     term.out('In this shell:         eval "$(comet-cc env)"');
-    const overrides = overrideLine(report);
-    if (overrides !== '') term.say(overrides);
+    const off = report.problems.find(({ file, message }) => file === STORE && message !== OPENING);
+    const notes = [overrideLine(report), off === undefined ? '' : `memory is off: ${off.message}`];
+    for (const note of notes) if (note !== '') term.say(note);
   }
-  if (started.problem !== null) throw new CometError('daemon_unhealthy', started.problem);
+  if (problem !== null) throw new CometError('daemon_unhealthy', problem);
 }
 
 /** Once it has ended, also where it did before. */

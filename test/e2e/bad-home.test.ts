@@ -123,13 +123,14 @@ describe.concurrent('a home', () => {
     expect(certs).toMatchObject({ ok: true, fix: '' });
   });
 
-  it('of a newer version: status, status line and run do not say that memory is on', async () => {
+  it('of a newer version: start says that memory is off, and status, status line and run do not say it is on', async () => {
     const home = await createTestHome();
     await mkdir(home.home, { mode: 0o700 });
     await writeFile(path.join(home.home, 'schema.json'), '{"schema":99}');
     const claude = path.join(home.user, 'claude');
     await writeFile(claude, '#!/bin/sh\nexit 0\n', { mode: 0o700 });
-    await home.json(['start', '--json']);
+    const off = expect.stringMatching(/^memory is off: this home was written by a newer comet-cc/m);
+    expect(await home.run(['start'])).toMatchObject({ code: 0, stderr: off });
     expect((await home.run(['status'])).stdout).toMatch(/^memory +off: the store is not open$/m);
     expect((await home.run(['statusline'], { stdin: '{}' })).stdout).toContain('no answer, see comet-cc status');
     const ran = await home.run(['run', claude]);
