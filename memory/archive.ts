@@ -4,7 +4,7 @@ import { withFreshFiles } from './edit.ts';
 import { renderSection } from './model/markdown.ts';
 import type { MemoryNode, StoredBrief } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
-import { type ArchivedPage, type ArchiveFormat, parseArchive, renderArchive } from './storage/archive.ts';
+import { type ArchivedPage, type ArchiveFormat, parseArchive, renderArchive, scrubbed } from './storage/archive.ts';
 import { archivedFiles, type SnapshotInfo } from './storage/snapshot-files.ts';
 import { withoutUserMark } from './text/validity.ts';
 
@@ -12,7 +12,7 @@ export type Archives = ReturnType<typeof createArchives>;
 
 /** Nodes and briefs as one text: exports and snapshots. */
 export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBackBriefs'>) {
-  const { nodeFiles, redactor, snapshots, catalogue, snapshooter, store, topicPages } = parts;
+  const { nodeFiles, redactor, snapshots, catalogue, snapshooter, store, topicPages, removal } = parts;
   async function saveBriefs(briefs: readonly StoredBrief[], wins: (old: StoredBrief, fresh: StoredBrief) => boolean) {
     let writtenCount = 0;
     for (const brief of briefs) {
@@ -47,9 +47,12 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
         return renderArchive({ nodes, briefs, ...files }, format);
       }),
     /** Imports an export, all of it or nothing. @throws CometError `node_invalid`, naming line and key */
-    importArchive: (text: string, isTrusted = true) =>
+    importArchive: (text: string, isTrusted = true, again = false) =>
       withFreshFiles(store, async (store) => {
-        const { nodes, briefs, pages, tasks = [], facts = [] } = parseArchive(text);
+        const read = parseArchive(text);
+        const isWhole = again || !removal.hasForgotten();
+        const kept = isWhole ? read : scrubbed(read, removal.isForgotten, (id) => catalogue.get(id) !== undefined);
+        const { nodes, briefs, pages, tasks = [], facts = [] } = kept;
         const before = new Map(nodes.map(({ node_id }) => [node_id, catalogue.get(node_id)]));
         const clean: MemoryNode[] = await Promise.all(nodes.map(redacted));
         const fresh = clean.map((node) => {
@@ -64,13 +67,12 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
         const cleanBriefs = isTrusted ? given : given.map(briefAsToolText);
         const written = await saveBriefs(cleanBriefs, (old, brief) => brief.updated_at > old.updated_at);
         const own = isTrusted && pages !== undefined ? await redacted(pages) : undefined;
-        const replaced = changed.length - added;
         if (isTrusted) await parts.facts.restore(await redacted(facts), false);
         return {
           kind: 'nodes' as const,
-          added,
-          replaced,
-          unchanged: nodes.length - changed.length,
+          ...{ added, replaced: changed.length - added, unchanged: nodes.length - changed.length },
+          /** Because the user had removed them. */
+          skipped: read.nodes.length - nodes.length,
           briefs: written,
           pages: await savePages(own, false),
           tasks: isTrusted ? await restoreTasks(await redacted(tasks), parts.tasks) : 0,
@@ -140,9 +142,8 @@ function unpinnedWhereUnclean(node: MemoryNode): MemoryNode {
   return { ...rest, recall_mode: 'active' };
 }
 
-function isSame(node: MemoryNode, earlier: MemoryNode | undefined): boolean {
-  return earlier !== undefined && renderSection(node) === renderSection(earlier) && node.project === earlier.project;
-}
+const isSame = (node: MemoryNode, earlier: MemoryNode | undefined): boolean =>
+  earlier !== undefined && renderSection(node) === renderSection(earlier) && node.project === earlier.project;
 
 /**
  * From the nodes of today to those of a snapshot. What was remembered from conversations since then stays, as long as

@@ -244,9 +244,8 @@ async function upgradeDrafts(
   }
 }
 
-function isPastDraft(node: MemoryNode): boolean {
-  return isDraft(node) && node.depth_level === 1 && node.source_links.includes(importLink('claude'));
-}
+const isPastDraft = (node: MemoryNode): boolean =>
+  isDraft(node) && node.depth_level === 1 && node.source_links.includes(importLink('claude'));
 
 function getTokens(turns: readonly TurnText[], maxToolChars?: number): number {
   return Math.ceil(turns.reduce((sum, turn) => sum + countShown(turn, maxToolChars), 0) / CHARS_PER_TOKEN);

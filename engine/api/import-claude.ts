@@ -237,9 +237,7 @@ async function linksOut(file: string, projectDir: string): Promise<boolean> {
   return !(await realpath(file)).startsWith(root + path.sep);
 }
 
-function getSessionId({ file }: Pick<TranscriptFile, 'file'>): string {
-  return path.basename(file, '.jsonl');
-}
+const getSessionId = ({ file }: Pick<TranscriptFile, 'file'>): string => path.basename(file, '.jsonl');
 
 /** @throws what reading the file throws */
 export async function readTranscript({ file, agents }: Pick<TranscriptFile, 'file' | 'agents'>) {

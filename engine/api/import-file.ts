@@ -26,7 +26,7 @@ export async function importFile(
   { file, as, trusted = false, projectDir = dirname(file), again = false }: z.infer<typeof fileImportInput>,
 ) {
   const { size } = await readable(file, (name) => stat(name));
-  if (as === 'export' || as === 'nodes') return imports.importArchive(await readable(file, readText), trusted);
+  if (as === 'export' || as === 'nodes') return imports.importArchive(await readable(file, readText), trusted, again);
   if (size > DOCUMENT_BYTES) {
     throw new CometError('unsafe_file', `${file} has ${Math.round(size / 2 ** 20)} MB; split it, a document takes 32`);
   }

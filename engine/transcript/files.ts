@@ -54,9 +54,7 @@ export async function transcriptFiles(projects: string): Promise<TranscriptFile[
   return transcripts.sort((a, b) => a.changedAtMs - b.changedAtMs || (a.file < b.file ? -1 : 1));
 }
 
-function isAgentFile(name: string): boolean {
-  return /^agent-.*\.jsonl$/.test(name);
-}
+const isAgentFile = (name: string): boolean => /^agent-.*\.jsonl$/.test(name);
 
 /** Newer versions keep subagents in a folder of the session, also in folders below it. */
 async function agentsBelow(dir: string): Promise<string[]> {

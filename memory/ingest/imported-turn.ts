@@ -88,13 +88,9 @@ export function sessionProjects(
 const IMPORT_PREFIX = 'import:';
 
 /** Entry in `source_links` of nodes made from imported turns. */
-export function importLink(imported: 'claude' | 'file'): string {
-  return `${IMPORT_PREFIX}${imported}`;
-}
+export const importLink = (imported: 'claude' | 'file'): string => `${IMPORT_PREFIX}${imported}`;
 
-export function isImportLink(link: string): boolean {
-  return link.startsWith(IMPORT_PREFIX);
-}
+export const isImportLink = (link: string): boolean => link.startsWith(IMPORT_PREFIX);
 
 /** A model rewrites such a node only on the user's request. */
 export function isImported({ source_links }: Pick<MemoryNode, 'source_links'>): boolean {

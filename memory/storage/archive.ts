@@ -66,8 +66,7 @@ const Line = z.union([
 /** The same memory gives the same text, in whatever order it comes. */
 export function renderArchive(archive: Archive, format: ArchiveFormat): string {
   if (format === 'jsonl') return [...archiveLines(archive)].join('');
-  const nodes = ordered(archive.nodes);
-  const briefs = ordered(archive.briefs);
+  const [nodes, briefs] = [ordered(archive.nodes), ordered(archive.briefs)];
   const sessions = grouped(nodes, ({ project, session_id }) => JSON.stringify([project, session_id]));
   const parts = [...sessions.values()].map((own) => {
     const sections = own.map((node) => ({ id: node.node_id, raw: renderSection(node), line: 0 }));
@@ -84,9 +83,7 @@ export function renderArchive(archive: Archive, format: ArchiveFormat): string {
   ].join('');
 }
 
-export function isArchive(text: string): boolean {
-  return text.startsWith(`<!-- ${MARK} `) || text.startsWith(`{"${MARK}":`);
-}
+export const isArchive = (text: string): boolean => text.startsWith(`<!-- ${MARK} `) || text.startsWith(`{"${MARK}":`);
 
 /** Reads either format back. @throws CometError `node_invalid`, naming line, key and what was expected */
 export function parseArchive(text: string): Archive {
@@ -129,9 +126,18 @@ export function scrubLine(line: string, removal: RemovedNodes): string {
   return JSON.stringify({ brief: { ...brief, active: brief.active.filter(stays), hints: brief.hints.filter(stays) } });
 }
 
+/** Without nodes that were removed together with their turns, and groups, which quote them. */
+export function scrubbed(archive: Archive, isGone: (turnId: string) => boolean, isKept: (id: string) => boolean) {
+  const gone = archive.nodes.filter(({ node_id, turns }) => !isKept(node_id) && turns.some(isGone));
+  const named = gone.flatMap(({ node_id, parent_node_id }) => [node_id, parent_node_id ?? '']);
+  const ids = new Set(named.filter((id) => !isKept(id)));
+  const removal: RemovedNodes = { ids, turnIds: { has: isGone }, isGone: ({ node_id }) => ids.has(node_id) };
+  return fromLines([...archiveLines(archive)].map((line) => scrubLine(line, removal).trimEnd()).join('\n'));
+}
+
 export interface RemovedNodes {
   readonly ids: ReadonlySet<string>;
-  readonly turnIds: ReadonlySet<string>;
+  readonly turnIds: Pick<ReadonlySet<string>, 'has'>;
   isGone(node: MemoryNode): boolean;
 }
 
@@ -210,9 +216,8 @@ function expectation(error: z.ZodError): string {
   return `${path.join('.') || 'line'}: ${message}`;
 }
 
-function invalid(line: number, expected: string): CometError {
-  return new CometError('node_invalid', `line ${line}: ${expected}; nothing was taken over`);
-}
+const invalid = (line: number, expected: string): CometError =>
+  new CometError('node_invalid', `line ${line}: ${expected}; nothing was taken over`);
 
 function ordered<T extends { project: string; session_id: string; node_id?: string }>(items: readonly T[]): T[] {
   const getKey = ({ project, session_id, node_id = '' }: T) => JSON.stringify([project, session_id, node_id]);

@@ -66,7 +66,7 @@ export function renderFactPage(scope: string, { facts, closed, others }: Omit<Fa
 /** The text without facts of these ids and turns; the same text where it has none. */
 export function withoutFacts(
   text: string,
-  { ids, turnIds }: { readonly ids: ReadonlySet<string>; readonly turnIds: ReadonlySet<string> },
+  { ids, turnIds }: { readonly ids: ReadonlySet<string>; readonly turnIds: Pick<ReadonlySet<string>, 'has'> },
 ): string {
   const isGone = (line: string): boolean => {
     const { fields } = getFields(line.trimEnd());

@@ -32,7 +32,7 @@ export function registerMemoryImport(memory: Command, context: Context): void {
     .option('--since <d>', 'with claude: only turns since 30m, 12h, 7d, 2w or a date')
     .addOption(new Option('--llm <who>', 'with claude: no model, or the configured one').choices(['local', 'claude']))
     .option('--budget <tokens>', 'with --llm claude: token budget (default 200000)')
-    .option('--again', 'also import chunks that were removed from memory; with claude: unchanged transcripts too')
+    .option('--again', 'also import what was removed from memory; with claude: unchanged transcripts too')
     .jsonAction('document', async (file: string, flags: Flags) => {
       if (file === 'claude') return importClaude(flags, context);
       for (const [key, name] of Object.entries(ONLY_CLAUDE)) {
@@ -52,6 +52,8 @@ export function registerMemoryImport(memory: Command, context: Context): void {
 const UNTRUSTED =
   'nothing in it counts as said by you or Claude; if the file is yours: comet-cc memory rollback, then import it with --yes';
 
+const LEFT_OUT = 'skipped because you removed them; --again imports them';
+
 /** An export was named `nodes` once. */
 function parseKind(kind: string): string {
   if (['export', 'document', 'turns', 'nodes'].includes(kind)) return kind;
@@ -61,9 +63,9 @@ function parseKind(kind: string): string {
 function reportLines(report: OperationResults['memory/import']): string[] {
   const { added } = report;
   if (report.kind === 'nodes') {
-    const { replaced, unchanged, briefs } = report;
+    const { replaced, unchanged, briefs, skipped } = report;
     const nodes = `${count(added)} added, ${count(replaced)} replaced, ${count(unchanged)} as they were`;
-    return [`${nodes}; ${count(briefs)} briefs`];
+    return [`${nodes}; ${count(briefs)} briefs`, ...(skipped > 0 ? [`${count(skipped)} ${LEFT_OUT}`] : [])];
   }
   if (report.kind === 'turns') {
     const { sessions, turns, known, skipped: left } = report;
@@ -75,7 +77,7 @@ function reportLines(report: OperationResults['memory/import']): string[] {
   const lines = [
     `${counted(chunks, 'piece')}: ${count(added)} added, ${count(unchanged)} known, ${count(outdated)} outdated ones removed`,
   ];
-  if (skipped > 0) lines.push(`${count(skipped)} skipped because you removed them; --again imports them`);
+  if (skipped > 0) lines.push(`${count(skipped)} ${LEFT_OUT}`);
   if (chunks > 0) lines.push(`verbatim: comet-cc memory restore ${oneLine(session_id)}`);
   return lines;
 }

@@ -151,13 +151,42 @@ describe('export and import', () => {
     const { memory: other } = await start(await tempDir());
     const report = await other.imports.importArchive(text);
     const added = memory.library.list({ all: true }).length;
-    expect(report).toEqual({ kind: 'nodes', added, replaced: 0, unchanged: 0, briefs: 1, pages: 0, tasks: 0 });
+    expect(report).toEqual({
+      kind: 'nodes',
+      added,
+      replaced: 0,
+      unchanged: 0,
+      skipped: 0,
+      briefs: 1,
+      pages: 0,
+      tasks: 0,
+    });
     expect(await other.library.exportAll(format)).toBe(text);
     expect(other.library.list({ all: true })).toEqual(memory.library.list({ all: true }));
     expect(await other.imports.importArchive(text)).toMatchObject({ added: 0, replaced: 0, briefs: 0 });
     await other.maintenance.flush(60_000);
     expect((await other.recall.search('pnpm', { top: 1 }))[0]?.node.summary).toContain('pnpm');
   });
+
+  test.each(['md', 'jsonl'] as const)(
+    'as %s bring back nothing that was removed since, unless asked to',
+    async (format) => {
+      const home = await tempDir();
+      const { memory, nodeFiles } = await remembered(home);
+      const id = getId(memory, '5433');
+      const text = await memory.library.exportAll(format);
+      const all = memory.library.list({ all: true }).length;
+      await memory.library.remove([id]);
+      expect(await memory.imports.importArchive(text)).toMatchObject({ added: 0, unchanged: all - 1, skipped: 1 });
+      expect(getId(memory, '5433')).toBeUndefined();
+      expect(JSON.stringify(await nodeFiles.briefs())).not.toContain('5433');
+      await memory.maintenance.flush(60_000);
+      expect(filesHolding(home, '5433')).toEqual([]);
+      expect(await memory.imports.importArchive(text, true, true)).toMatchObject({ added: 1, skipped: 0 });
+      expect(getId(memory, '5433')).toBe(id);
+      expect(await memory.imports.importArchive(text)).toMatchObject({ added: 0, unchanged: all, skipped: 0 });
+    },
+  );
 
   test('what an export says counts as output of a tool where the user does not vouch for it', async () => {
     const { memory, nodeFiles } = await remembered(await tempDir());
