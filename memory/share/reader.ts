@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { CometError } from '../../common/errors.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
 import type { TaskText } from '../tasks/task-files.ts';
@@ -75,12 +76,21 @@ export function createPull(context: ShareContext): () => Promise<void> {
 
   return async () => {
     await noteRaw(context);
-    for (const machine of await bus.machines()) if (machine !== state().machine) await pullFrom(machine);
+    const failures: CometError[] = [];
+    for (const machine of (await bus.machines()).filter((each) => each !== state().machine)) {
+      await pullFrom(machine).catch(async (cause: unknown) => {
+        if (signal.aborted || !(cause instanceof CometError)) throw cause;
+        // One damaged log keeps no other back; where the storage does not answer, none is tried.
+        await bus.machines();
+        failures.push(new CometError(cause.code, `the log of ${machine} cannot be read: ${cause.message}`, { cause }));
+      });
+    }
     const revision = memory.revision();
     const stray = looked.redirects === revision ? [] : strayRedirects(memory.nodes());
     if (stray.length > 0) await memory.save(stray);
     else looked.redirects = revision;
     await keep({ pulled: new Date(context.now()).toISOString() });
+    if (failures[0] !== undefined) throw failures[0];
   };
 }
 

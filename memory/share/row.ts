@@ -156,10 +156,6 @@ export function isSigned(machine: string, row: Row, publicKey: string): boolean 
 }
 
 /** What is compared to know whether a row is still the same. */
-export function rowDigest(machine: string, row: Row): string {
-  return sha256(signedBytes(machine, row));
-}
+export const rowDigest = (machine: string, row: Row): string => sha256(signedBytes(machine, row));
 
-export function parsePayload(json: string): Payload | null {
-  return Payload.safeParse(parseJson(json)).data ?? null;
-}
+export const parsePayload = (json: string): Payload | null => Payload.safeParse(parseJson(json)).data ?? null;

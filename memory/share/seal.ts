@@ -9,9 +9,7 @@ const TAG_BYTES = 16;
 const MARK = 'sealed:';
 const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
-export function newSalt(): string {
-  return randomBytes(16).toString('hex');
-}
+export const newSalt = (): string => randomBytes(16).toString('hex');
 
 /** AES-256 key of a machine's rows. @param salt  hex */
 export function sealingKey(passphrase: string, salt: string): Promise<Buffer> {
@@ -26,9 +24,7 @@ export function seal(text: string, key: Buffer): string {
   return MARK + sealed.toString('base64');
 }
 
-export function isSealed(payload: string): boolean {
-  return payload.startsWith(MARK);
-}
+export const isSealed = (payload: string): boolean => payload.startsWith(MARK);
 
 /** Null where the key is another one, or the bytes were changed. */
 export function unseal(payload: string, key: Buffer): string | null {

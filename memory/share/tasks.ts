@@ -5,9 +5,7 @@ import { isPrivateText, type KeptReason } from './filter.ts';
 import type { ShareContext, SharedNode } from './parts.ts';
 import { findTask, type TaskPayload, taskKey } from './row.ts';
 
-export function digestOfTask({ name, text }: TaskText): string {
-  return sha256(`${name}\n${text}`);
-}
+export const digestOfTask = ({ name, text }: TaskText): string => sha256(`${name}\n${text}`);
 
 /** Tasks that changed since they left; in a team none leaves. */
 export async function changedTasks(

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { noFacts } from '../../../../bench/no-files.ts';
 import { runAtOnce } from '../../../../common/async.ts';
+import { CometError } from '../../../../common/errors.ts';
 import { isDraft, type MemoryNode, redirectTo } from '../../../../memory/model/node.ts';
 import type { JournalTurn } from '../../../../memory/model/turn.ts';
 import { type LibraryPages, readShelf } from '../../../../memory/pages/library-pages.ts';
@@ -479,6 +480,33 @@ describe('a fault', () => {
       expect(home.state().machine).toBe(machine);
       expect(await bus.read(machine, 0, 99)).toHaveLength(2);
     }
+  });
+
+  it('of one log keeps no other back, and is named; where nothing answers, no other is tried', async () => {
+    const bus = createInMemoryBus();
+    const [one, two, three] = [createHome(bus), createHome(bus), createHome(bus)];
+    for (const [at, home] of [one, two].entries()) {
+      add(home, getNode(at + 1));
+      await (await home.open()).push();
+    }
+    const { machine } = one.state();
+    let asked = 0;
+    const damaged: Bus = {
+      ...bus,
+      async stamp(each) {
+        asked += 1;
+        if (each === machine) throw new CometError('share_failed', 'a manifest is empty');
+        return await bus.stamp(each);
+      },
+    };
+    await expect((await three.open(damaged)).pull()).rejects.toThrow(`${machine} cannot be read: a manifest is empty`);
+    expect([three.summaries(), asked]).toEqual([[getNode(2).summary], 2]);
+    asked = 0;
+    const machines = () => (asked > 0 ? Promise.reject(new Error('no route')) : bus.machines());
+    await expect((await three.open({ ...damaged, machines })).pull()).rejects.toThrow('no route');
+    expect(asked).toBe(1);
+    await three.sync();
+    expect(three.nodes.size).toBe(2);
   });
 
   it('of a home restored from a backup makes it a new machine and loses nothing', async () => {
