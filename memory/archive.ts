@@ -84,9 +84,10 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
     rollback: (id: string) =>
       withFreshFiles(store, async (store) => {
         const snapshot = await snapshooter.read(id);
-        const atMs = Date.parse((await snapshots.list()).find((each) => each.id.startsWith(id))?.at ?? '');
+        const { at = '', reason } = (await snapshots.list()).find((each) => each.id.startsWith(id)) ?? {};
+        const atMs = Date.parse(at);
         const before = await snapshooter.take('rollback');
-        const { save, remove } = planRollback(catalogue.every(), snapshot.nodes, atMs);
+        const { save, remove } = planRollback(catalogue.every(), snapshot.nodes, atMs, reason === 'import');
         const changed = save.filter((node) => !isSame(node, catalogue.get(node.node_id)));
         await store.save(changed);
         if (remove.length > 0) await store.remove(remove);
@@ -147,13 +148,13 @@ const isSame = (node: MemoryNode, earlier: MemoryNode | undefined): boolean =>
 
 /**
  * From the nodes of today to those of a snapshot. What was remembered from conversations since then stays, as long as
- * nothing in the snapshot stands for the same turns.
+ * nothing in the snapshot stands for the same turns; so do documents, unless their import is what is undone.
  */
-function planRollback(today: readonly MemoryNode[], snapshot: readonly MemoryNode[], atMs: number) {
+function planRollback(today: readonly MemoryNode[], snapshot: readonly MemoryNode[], atMs: number, ofImport: boolean) {
   const then = new Set(snapshot.map((node) => node.node_id));
   const covered = new Set(snapshot.flatMap((node) => node.turns));
-  const isNew = ({ created_at, turns }: MemoryNode): boolean =>
-    Date.parse(created_at) > atMs && turns.some((turnId) => !covered.has(turnId));
+  const isNew = ({ created_at, turns, kind }: MemoryNode): boolean =>
+    Date.parse(created_at) > atMs && !(ofImport && kind === 'document') && turns.some((id) => !covered.has(id));
   return {
     save: snapshot,
     remove: today.filter((node) => !then.has(node.node_id) && !isNew(node)).map((node) => node.node_id),

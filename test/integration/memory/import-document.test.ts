@@ -39,6 +39,24 @@ const request = (text: string, more: object = {}) => ({
 });
 
 describe('an imported document', () => {
+  test('goes when its import is rolled back, and stays when something before it is', async () => {
+    const home = await tempDir();
+    const { memory } = await start(home);
+    memory.capture.captureTurns([talk('We decided to use pnpm, never npm.', 'Understood: pnpm only.')]);
+    await memory.maintenance.flush(60_000);
+    const [said] = memory.library.list({ all: true });
+    await memory.library.edit(said?.node_id as string, { set: { importance: 'LOW' } });
+    const { added } = await memory.imports.importDocument(request(HANDBOOK));
+    const undo = async (reason: string) => {
+      const snapshot = (await memory.maintenance.listSnapshots()).find((each) => each.reason === reason);
+      return await memory.maintenance.rollback(snapshot?.id as string);
+    };
+    expect(await undo('edit')).toMatchObject({ restored: 1, removed: 0 });
+    expect(await undo('import')).toMatchObject({ removed: added });
+    expect(memory.library.list({ all: true })).toMatchObject([{ node_id: said?.node_id }]);
+    expect(await memory.imports.importDocument(request(HANDBOOK))).toMatchObject({ added, skipped: 0 });
+  });
+
   test('is found by what it says, in its own words, and is restored', async () => {
     const { memory } = await start(await tempDir());
     const report = await memory.imports.importDocument(request(HANDBOOK));
