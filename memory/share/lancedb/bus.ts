@@ -136,9 +136,7 @@ async function getStamp(table: Table): Promise<string> {
   return `${metadata.get(LOG_ID) ?? ''} ${await table.version()} ${await table.countRows()}`;
 }
 
-function getSchema(...fields: Field[]): Schema {
-  return new arrow.Schema(fields, new Map([[LOG_ID, randomUUID()]]));
-}
+const getSchema = (...fields: Field[]): Schema => new arrow.Schema(fields, new Map([[LOG_ID, randomUUID()]]));
 
 function logSchema(): Schema {
   const texts = ['payload', 'signature'].map((name) => new arrow.Field(name, new arrow.Utf8(), true));
@@ -236,6 +234,7 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
   ],
   [/NoSuchBucket|bucket[^\n]{0,200} not (?:found|exist)/i, 'the bucket does not exist; create it'],
   [/\b507\b(?!\.\d)|quota|no space|storage full/i, 'the storage is full'],
+  [/read-only file system/i, 'the folder is read-only'],
   [/resolve region/i, 'set AWS_REGION to the region of the bucket, which could not be looked up'],
   [/connect|timed? ?out|dns|resolve|sending request/i, 'the storage does not answer; check address and network'],
 ];

@@ -13,6 +13,7 @@ test.each([
   ['Server returned non-2xx status code: 401 Unauthorized', 'credentials are not accepted'],
   ['RetryError(Status { status: 403, body: None })', 'credentials are not accepted'],
   ['Server returned non-2xx status code: 403 Forbidden', 'credentials are not accepted'],
+  ['lance error: LanceError(IO): Read-only file system (os error 30) at path "/b/a.lance"', 'folder is read-only'],
   ['Server returned non-2xx status code: 507 Insufficient Storage', 'storage is full'],
 ])('explains: %s', (reason, check) => {
   expect(explained('s3://bucket/a', new Error(reason)).message).toContain(check);
