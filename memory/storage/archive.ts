@@ -89,6 +89,7 @@ export const isArchive = (text: string): boolean => text.startsWith(`<!-- ${MARK
 export function parseArchive(text: string): Archive {
   if (READ_VERSIONS.some((version) => text.startsWith(`<!-- ${MARK} ${version} -->`))) return fromMarkdown(text);
   if (READ_VERSIONS.some((version) => text.startsWith(`{"${MARK}":${version}}`))) return fromLines(text);
+  if (isArchive(text)) throw invalid(1, 'a newer comet-cc wrote this export; install that here too');
   throw invalid(1, `expected the first line of an export of comet-cc (<!-- ${MARK} … --> or {"${MARK}":…})`);
 }
 

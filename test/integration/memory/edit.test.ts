@@ -226,6 +226,8 @@ describe('export and import', () => {
     const md = (await memory.library.exportAll('md')).replace(/\norigin: \w+/, '\norigin: moon');
     await expect(other.imports.importArchive(md)).rejects.toThrow(/^line \d+: mem_\w+: origin: /);
     await expect(other.imports.importArchive('hello')).rejects.toThrow(/^line 1: expected the first line of an export/);
+    for (const newer of ['{"comet-cc-export":9}\n', '<!-- comet-cc-export 9 -->\n'])
+      await expect(other.imports.importArchive(newer)).rejects.toThrow(/^line 1: a newer comet-cc wrote this export/);
     expect(other.library.list({ all: true })).toEqual([]);
   });
 });
