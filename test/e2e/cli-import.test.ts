@@ -1,3 +1,4 @@
+import { truncateSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { importClaude } from '../../bin/commands/memory/import.ts';
@@ -79,6 +80,22 @@ describe('memory import claude', () => {
     });
     expect(told.length).toBe(all);
     expect(new Set(told).size).toBe(all);
+  });
+
+  it('fails where it could not read a conversation, and takes in the others', async () => {
+    const claudeDir = path.join(home.user, 'claude');
+    writeSessions(claudeDir, 1);
+    const large = writeTranscript(claudeDir, { sessionId: 'large', cwd: home.user, turns: [] });
+    truncateSync(large, 256 * 1024 * 1024 + 1);
+    const env = { CLAUDE_CONFIG_DIR: claudeDir };
+    await home.json(['start', '--json']);
+    const { code, stdout, stderr } = await home.run(['memory', 'import', 'claude'], { env });
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`${large}: larger than 256 MB`)]);
+    expect(stdout).toContain(`${TURNS} turns added`);
+    const again = await home.run(['memory', 'import', 'claude', '--json'], { env });
+    expect([again.code, (JSON.parse(again.stdout) as Report).problems.length]).toEqual([1, 1]);
+    truncateSync(large, 0);
+    expect((await home.run(['memory', 'import', 'claude'], { env })).code).toBe(0);
   });
 
   it('says on a terminal how far it is, how fast, and how long it takes', async () => {

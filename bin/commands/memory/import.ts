@@ -5,7 +5,7 @@ import { resolveDirectory } from '../../../common/paths.ts';
 import { oneLine } from '../../../common/text.ts';
 import { type ClaudeReport, type EngineStatus, getEngine, type OperationResults } from '../../../engine/api/index.ts';
 import { claudeDirectory } from '../../../install/index.ts';
-import { addCommand, type CommandFlags, type Context } from '../../context.ts';
+import { addCommand, type CommandFlags, type Context, EXIT } from '../../context.ts';
 import { count, counted, duration, parseCount, parseSince } from '../../terminal/format.ts';
 import { watched } from './watch.ts';
 
@@ -87,14 +87,14 @@ type ClaudeFlags = CommandFlags<'dryRun' | 'again', 'project' | 'since' | 'budge
 export async function importClaude(flags: ClaudeFlags, context: Context): Promise<void> {
   const { env, paths, term } = context;
   const input = claudeInput(flags, env, Date.now());
-  const run = () => getEngine(paths).call('memory/import-claude', input);
   const startMs = Date.now();
   const progress = ({ importing }: EngineStatus): string =>
     importing === null ? '' : progressLine(importing, Date.now() - startMs);
-  const report = await watched(context, flags, progress, run);
+  const report = await watched(context, flags, progress, () => getEngine(paths).call('memory/import-claude', input));
   term.print(flags, report, () => claudeLines(report));
-  if (flags.json) return;
-  for (const { file, message } of report.problems) term.say(`${oneLine(file)}: ${oneLine(message)}`);
+  // A memory file that is left out is none of the conversations.
+  if (report.problems.some(({ file }) => file.endsWith('.jsonl'))) context.exitCode = EXIT.failed;
+  for (const { file, message } of flags.json ? [] : report.problems) term.say(`${oneLine(file)}: ${oneLine(message)}`);
 }
 
 /** @throws CometError `usage` */
