@@ -69,7 +69,7 @@ export const Config = z.strictObject({
   upstreamCa: text('').describe('PEM file with an extra CA to trust for the upstream'),
   upstreamProxy: upstreamProxy
     .default('')
-    .describe('HTTP proxy between comet-cc and the upstream; off: none, empty: HTTPS_PROXY'),
+    .describe('HTTP proxy between comet-cc and the upstream; off: none, empty: HTTPS_PROXY or HTTP_PROXY'),
   holdMs: count(2_000).describe(
     'how long a new connection waits for an engine that is silent, and at least for one that starts (up to 15 s); then it bypasses memory',
   ),

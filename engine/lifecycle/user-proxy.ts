@@ -13,7 +13,8 @@ export const STRAIGHT = 'off';
 /** Set by the service manager's unit, whose environment lacks the variables of the user's shell. */
 const SERVICE_MARK = 'COMET_CC_SERVICE';
 
-const NAMES = ['https_proxy', 'HTTPS_PROXY'] as const;
+/** In the order in which Claude Code takes them, which uses HTTP_PROXY for https too. */
+const NAMES = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'] as const;
 
 /**
  * The proxy towards upstream: `upstreamProxy`, else the one of the environment. Where the environment names our proxy,

@@ -24,6 +24,17 @@ it('what the environment names is used, and kept in a private file for shells th
   expect(await userProxy(paths, config, { ...OURS, no_proxy: 'other' })).toEqual({ ...found, noProxy: 'other' });
 });
 
+it('HTTP_PROXY alone is used, as Claude Code does for https, and HTTPS_PROXY wins', async () => {
+  const paths = await fresh();
+  for (const name of ['HTTP_PROXY', 'http_proxy']) {
+    expect(await userProxy(paths, config, { [name]: THEIRS })).toEqual({ ...straight, url: THEIRS });
+    expect(await userProxy(paths, config, { ...OURS, [name]: THEIRS })).toEqual({ ...straight, url: THEIRS });
+    expect(await userProxy(paths, config, { [name]: 'http://other', HTTPS_PROXY: THEIRS })).toMatchObject({
+      url: THEIRS,
+    });
+  }
+});
+
 it('a proxy without a scheme is an http proxy, as the configuration of the daemon needs it', async () => {
   const paths = await fresh();
   const { url, problem } = await userProxy(paths, config, { HTTPS_PROXY: 'me:secret@proxy.example:3128' });
