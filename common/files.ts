@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
 import fs, { closeSync, constants, lstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { chmod, link, lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -165,6 +166,13 @@ export function orMissing(error: NodeJS.ErrnoException): null {
 /** UTF-8 text; null when the file does not exist. @throws CometError `unsafe_file` for a folder */
 export async function readFileIfPresent(file: string): Promise<string | null> {
   return readFile(file, 'utf8').catch((error: unknown) => orAbsent(file, error));
+}
+
+/** As `readFileIfPresent`, for a file that is written back. @throws CometError `config_invalid` where it is not UTF-8 */
+export async function readTextIfPresent(file: string): Promise<string | null> {
+  const bytes = await readFile(file).catch((error: unknown) => orAbsent(file, error));
+  if (bytes === null || isUtf8(bytes)) return bytes?.toString() ?? null;
+  throw new CometError('config_invalid', `${file} is not UTF-8 text; it was left unchanged`);
 }
 
 function readSyncIfPresent(file: string): string | null {

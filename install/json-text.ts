@@ -19,7 +19,8 @@ import { CometError } from '../common/errors.ts';
 /** Root of a JSON object, comments and trailing commas allowed. @throws CometError `config_invalid` naming the file */
 function parseObject(text: string, file: string): Node {
   const errors: ParseError[] = [];
-  const root = parseTree(text, errors, { allowTrailingComma: true });
+  // Claude Code reads past a byte order mark.
+  const root = parseTree(text.replace(/^\uFEFF/, ' '), errors, { allowTrailingComma: true });
   const [error] = errors;
   if (error !== undefined) {
     const line = text.slice(0, error.offset).split('\n').length;

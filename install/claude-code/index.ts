@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { CometError, getReason, type Problem } from '../../common/errors.ts';
-import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import { readFileIfPresent, readTextIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { parseJson } from '../../common/text.ts';
 import { applyEdit, type EditName, editKind, findEdits, planEdit, resolveFile, undoEdit } from '../edit-file.ts';
@@ -107,7 +107,7 @@ export async function uninstallEntries(paths: HomePaths, name: EntryName, settin
   for (const file of await Promise.all(settings.map(resolveFile))) {
     const text = await readFileIfPresent(file);
     const rest = text === null ? null : editKind(name).remove(text, {}, '', file);
-    if (rest === null || rest === text) continue;
+    if (rest === null || rest === text || (await readTextIfPresent(file)) !== text) continue;
     await writeFileAtomic(file, rest, { mode: (await stat(file)).mode & 0o777 });
     changed.push(file);
   }
@@ -151,7 +151,7 @@ export async function refreshLinkedBlock(paths: HomePaths, block: () => Promise<
 }
 
 async function replaceBlock(file: string, block: string): Promise<void> {
-  const before = await readFileIfPresent(file);
+  const before = await readTextIfPresent(file);
   const after = before === null ? null : replaceMarkedBlock(before, block, file);
   if (after === null || after === before) return;
   const { mode } = await stat(file);

@@ -100,6 +100,28 @@ describe('hooks in a settings file', () => {
     expect(await inspectHooks(link, commands)).toMatchObject({ events: { SessionStart: 'missing' } });
   });
 
+  it('go into a file with a byte order mark, which Claude Code reads', async () => {
+    await settings(`\uFEFF${MINE}`);
+    expect(await installEntries(paths, 'hooks', file, commands)).toMatchObject({ changed: true });
+    expect(await inspectHooks(file, commands)).toMatchObject({ events: { SessionStart: 'installed' } });
+    await uninstallEntries(paths, 'hooks', [file]);
+    expect(await text()).toBe(`\uFEFF${MINE}`);
+  });
+
+  it('leave alone what is not UTF-8, whose bytes would be lost', async () => {
+    const latin = Buffer.from('{"model": "caf\u00e9"}', 'latin1');
+    await settings('');
+    await writeFile(file, latin);
+    await expect(installEntries(paths, 'hooks', file, commands)).rejects.toMatchObject({ code: 'config_invalid' });
+    expect(await uninstallEntries(paths, 'hooks', [file])).toEqual([]);
+    await settings(MINE);
+    await installEntries(paths, 'hooks', file, commands);
+    const saved = Buffer.concat([Buffer.from((await text()).replace('}', ',"a":"')), latin.subarray(-3, -2)]);
+    await writeFile(file, Buffer.concat([saved, Buffer.from('"}')]));
+    await expect(uninstallEntries(paths, 'hooks', [])).rejects.toMatchObject({ code: 'config_invalid' });
+    expect((await readFile(file)).includes(saved)).toBe(true);
+  });
+
   it('are not put into what is no settings', async () => {
     await settings('{"hooks": 7}');
     await chmod(file, 0o600);
