@@ -122,6 +122,15 @@ describe('with a daemon', () => {
     expect((await home.run(['explain', '--session', 's'])).stderr).toContain('no request of session s is kept');
   });
 
+  it.each(['explain', 'explain --session', 'memory ls --session', 'memory rollback'])(
+    '%s of an empty or endless id: in words of the command line',
+    async (command) => {
+      const said = async (id: string) => home.run([...words(command), id]);
+      expect(await said('')).toMatchObject({ code: 2, stderr: expect.stringContaining(': expected an id (got "")\n') });
+      expect(await said('x'.repeat(201))).toMatchObject({ code: 2, stderr: expect.stringContaining('no id is that') });
+    },
+  );
+
   it('fails where its own ontology file is there already', async () => {
     await expectCode('ontology init', 0);
     await expectCode('ontology init', 1);
