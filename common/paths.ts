@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { CometError } from './errors.ts';
 import { sha256 } from './text.ts';
 
 /** Where operating systems differ in paths, pipes, signals and permissions. */
@@ -164,6 +165,8 @@ export function isDirectoryName(name: string): boolean {
 
 /** The absolute form of a directory's name; `~` is the user's home, and a path of another system is only tidied. */
 export function resolveDirectory(name: string): string {
+  // As of a variable of a script that is empty: it would name the current folder.
+  if (name === '') throw new CometError('usage', 'expected a folder (got "")');
   if (name === '~' || /^~[\\/]/.test(name)) return path.resolve(os.homedir(), ...name.slice(1).split(/[\\/]/));
   if (path.isAbsolute(name) || !WINDOWS_PATH.test(name)) return path.resolve(name);
   const tidy = path.win32.resolve(name);

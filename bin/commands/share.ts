@@ -3,6 +3,7 @@ import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { makeDirs } from '../../common/files.ts';
+import { resolveDirectory } from '../../common/paths.ts';
 import { formatCount, localTime, oneLine, printable } from '../../common/text.ts';
 import { getEngine, type ShareReport } from '../../engine/api/index.ts';
 import { addCommand, type CommandFlags, type Context, readingEngine, requireUser, startedEngine } from '../context.ts';
@@ -54,7 +55,7 @@ async function begin(context: Context, url: string, flags: Flags, first: boolean
   const { term, paths } = context;
   const { getRemote, openJoinedFolders, shareAddress } = await import('../../memory/index.ts');
   // A folder as the engine sees it.
-  const read = shareAddress.safeParse(/^[a-z][a-z0-9]*:\/\//i.test(url) ? url : path.resolve(url));
+  const read = shareAddress.safeParse(/^[a-z][a-z0-9]*:\/\//i.test(url) ? url : resolveDirectory(url));
   if (!read.success) throw new CometError('usage', `${oneLine(url)}: ${read.error.issues[0]?.message}`);
   const address = read.data;
   const env = credentials(context.env);

@@ -109,6 +109,11 @@ it('names what is wrong in the words of the command line', async () => {
       code: 2,
       stderr: 'comet-cc: expected an id (got "")\n',
     });
+  for (const command of ['pause --project', 'project join --from', 'project join', 'share init --scope me --yes'])
+    expect(await home.run([...words(command), ''])).toMatchObject({
+      code: 2,
+      stderr: 'comet-cc: expected a folder (got "")\n',
+    });
   const blank = await home.run(['todo', 'add', ' ']);
   expect([blank.code, blank.stderr]).toEqual([2, expect.stringContaining('todo add expects a sentence')]);
 });
