@@ -56,7 +56,7 @@ export async function ensureCerts(
   if (state.kind === 'refused' && !REPAIRED.includes(state.reason)) {
     const hint =
       state.reason === 'not_yet_valid'
-        ? "is not valid yet: check this machine's clock"
+        ? "is not valid yet: set this machine's clock right; if it is right, run comet-cc uninstall-ca"
         : `may have been seen or changed by others (${state.reason}): remove ${path.dirname(state.file)}`;
     throw new CometError('unsafe_file', `${state.file} ${hint}, then run comet-cc install-ca`);
   }

@@ -35,7 +35,7 @@ function refused(paths: HomePaths, { reason, file }: { readonly reason: LeafProb
   const detail = `${file}: ${reason.replaceAll('_', ' ')}; requests go past comet-cc`;
   const fixes: Partial<Record<LeafProblem, string>> = {
     expired: `${AGAIN}, then restart Claude Code`,
-    not_yet_valid: "set this machine's clock right",
+    not_yet_valid: `set this machine's clock right; if it is right, comet-cc uninstall-ca, then ${AGAIN}`,
   };
   return bad('certs', detail, fixes[reason] ?? `remove ${paths.certsDir}, then ${AGAIN}`);
 }
