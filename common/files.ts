@@ -169,7 +169,7 @@ export async function readFileIfPresent(file: string): Promise<string | null> {
 }
 
 /** As `readFileIfPresent`, for a file that is written back. @throws CometError `config_invalid` where it is not UTF-8 */
-export async function readTextIfPresent(file: string): Promise<string | null> {
+export async function readUtf8(file: string): Promise<string | null> {
   const bytes = await readFile(file).catch((error: unknown) => orAbsent(file, error));
   if (bytes === null || isUtf8(bytes)) return bytes?.toString() ?? null;
   throw new CometError('config_invalid', `${file} is not UTF-8 text; it was left unchanged`);

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { createMutex } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
-import { backUp, makeDirs, readFileIfPresent, readTextIfPresent, writeFileAtomic, writePrivateFile } from '../common/files.ts';
+import { backUp, makeDirs, readFileIfPresent, readUtf8, writeFileAtomic, writePrivateFile } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
 import { envEntries, hookEntries, pluginEntries, statuslineEntry } from './claude-code/entries.ts';
 import { EDITORS, type EditorName } from './editors/editors.ts';
@@ -18,7 +18,7 @@ const lockRecord = createMutex();
 /** What `applyEdit` would write; changes nothing. `file` is where the bytes are. @throws CometError `config_invalid` */
 export async function planEdit(name: EditName, file: string, values: Values) {
   const target = await resolveFile(file);
-  const before = await readTextIfPresent(target);
+  const before = await readUtf8(target);
   const { add, isText } = editKind(name);
   // Claude Code and editors read a file without text as one without settings.
   const after = add((isText || before?.trim() ? before : '{}\n') ?? '', values, target);
@@ -35,7 +35,7 @@ export async function applyEdit(
   { name, file, before, after, values }: Awaited<ReturnType<typeof planEdit>>,
 ) {
   if (after === before) return { changed: false, backup: null };
-  if ((await readTextIfPresent(file)) !== before) {
+  if ((await readUtf8(file)) !== before) {
     throw new CometError('config_invalid', `${file} changed in the meantime; it was left unchanged, try again`);
   }
   const installs = await loadInstalls(paths);
@@ -72,7 +72,7 @@ export async function undoEdit(paths: HomePaths, name: EditName, file: string): 
   const { [name]: _, ...edits } = record.edits;
   const rest: EditedFile = { ...record, edits };
   const isLast = Object.keys(edits).length === 0;
-  const text = await readTextIfPresent(file);
+  const text = await readUtf8(file);
   const before = textWithoutEdits(text, record);
   const after = isLast || text === null ? before : editKind(name).remove(text, own, record.before ?? '', file);
   if (after === null && text !== null) await rm(file);
@@ -90,11 +90,11 @@ export async function undoEdit(paths: HomePaths, name: EditName, file: string): 
 /** Every file with an edit of that name, and the values that were set. */
 export async function findEdits(paths: HomePaths, name: EditName) {
   const { files } = await loadInstalls(paths);
-  return files.flatMap(({ file, edits }) => {
+  return files.flatMap(({ file, before, edits }) => {
     const own = edits[name];
     if (own === undefined) return [];
     const values: Values = Object.fromEntries(Object.entries(own).map(([key, [value = '']]) => [key, value]));
-    return [{ file, values }];
+    return [{ file, before, values }];
   });
 }
 

@@ -1,4 +1,6 @@
+import { bundleFile } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
+import { clientEnvironment, isOurProxy } from '../../engine/lifecycle/index.ts';
 import type { Context } from '../context.ts';
 
 /**
@@ -35,6 +37,16 @@ export async function setSettings(
     term.out('              Claude Code needs the daemon: comet-cc start');
   }
   return { file: plan.file, backup, changed };
+}
+
+/** Variables of this home in Claude Code's settings, also where no record tells of them: the file was moved, or the home lost. */
+export async function ownVariables({ env, paths }: Context): Promise<Readonly<Record<string, readonly string[]>>> {
+  const { settingsEnv, userSettingsFile } = await import('../../install/index.ts');
+  const set = await settingsEnv(userSettingsFile(env));
+  const ours = clientEnvironment({ port: 0, token: '', bundle: bundleFile(paths.certsDir) }, {});
+  if (set['NODE_EXTRA_CA_CERTS'] !== ours['NODE_EXTRA_CA_CERTS']) return {};
+  const own = Object.entries(set).filter(([name, value]) => isOurProxy(String(value)) || ours[name] === value);
+  return Object.fromEntries(own.map(([name, value]) => [name, [String(value)]]));
 }
 
 /** Removes entries from a file of the user, and from every other one that is recorded. */

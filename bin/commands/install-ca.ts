@@ -2,8 +2,9 @@ import type { Command } from 'commander';
 import type { Certs, TrustPlan, TrustStore } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
 import { clientEnvironment, guardStatus, prepareAccess } from '../../engine/lifecycle/index.ts';
+import { userSettingsFile } from '../../install/index.ts';
 import { addCommand, type CommandFlags, type Context } from '../context.ts';
-import { setSettings } from './edit-settings.ts';
+import { ownVariables, setSettings } from './edit-settings.ts';
 
 type Flags = CommandFlags<'system' | 'settings'>;
 
@@ -99,9 +100,10 @@ export function registerUninstallCa(program: Command, context: Context): void {
   const command = addCommand(program, 'uninstall-ca', description, 'comet-cc uninstall-ca');
   command.jsonAction('document', async (flags: CommandFlags) => {
     const { distrustRoots, removeCerts, inspectMachine, trustStores } = await import('../../certs/index.ts');
-    const { revertEntries } = await import('../../install/claude-code/index.ts');
+    const { uninstallEntries } = await import('../../install/claude-code/index.ts');
     const { env, paths, term } = context;
-    const settings = await revertEntries(paths, 'env');
+    const own = await ownVariables(context);
+    const [settings = null] = await uninstallEntries(paths, 'env', [userSettingsFile(env)], own);
     const { stores, unreachable } = await distrustRoots(paths, trustStores(inspectMachine(env, paths.runDir)));
     const removed = await removeCerts(paths);
     for (const id of unreachable) {

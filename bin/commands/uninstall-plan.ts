@@ -6,7 +6,6 @@ import { CometError } from '../../common/errors.ts';
 import { homeEntries, ONTOLOGY_SCHEMA } from '../../common/paths.ts';
 import { guardStatus, stopDaemon } from '../../engine/lifecycle/index.ts';
 import {
-  findEditedSettings,
   findEntries,
   findRegistrations,
   removeRegistrations,
@@ -18,6 +17,7 @@ import { inspectEditors } from '../../install/editors/index.ts';
 import { userMemoryFile, userSettingsFile } from '../../install/index.ts';
 import { currentServicePlan, inspectService, uninstallService } from '../../install/service/index.ts';
 import type { Context } from '../context.ts';
+import { ownVariables } from './edit-settings.ts';
 
 /** One kind of change that comet-cc may have left on a machine. */
 interface UninstallStep {
@@ -61,10 +61,10 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
     {
       id: 'settings',
       async present() {
-        const file = await findEditedSettings(paths);
-        return file === null ? [] : [`variables of comet-cc in ${file}`];
+        const files = await findEntries(paths, 'env', [userSettingsFile(env)], await ownVariables(context));
+        return files.map((file) => `variables of comet-cc in ${file}`);
       },
-      undo: () => revertEntries(paths, 'env'),
+      undo: async () => uninstallEntries(paths, 'env', [userSettingsFile(env)], await ownVariables(context)),
     },
     {
       id: 'editors',

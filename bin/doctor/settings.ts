@@ -8,6 +8,7 @@ import { inspectEditors, setVariables, VARIABLES_KEY } from '../../install/edito
 import { EDITORS, editorSettingsFile, findOtherApi, settingsEnv, userSettingsFile } from '../../install/index.ts';
 import { bad, type Check, good } from './index.ts';
 
+const SET = 'comet-cc install-ca --settings';
 const CORRECT = 'correct the file; Claude Code reads plain JSON';
 const DECISIVE = ['HTTPS_PROXY', 'https_proxy', 'NODE_EXTRA_CA_CERTS'] as const;
 
@@ -26,7 +27,7 @@ export async function checkSettings(
     const edit = await inspectSettings(paths, wanted ?? {});
     if (edit !== null && wanted === null) {
       const detail = `${edit.file} points to comet-cc, but its token is gone`;
-      return bad('settings', detail, 'comet-cc install-ca --settings');
+      return bad('settings', detail, SET);
     }
     if (edit !== null && edit.astray.length > 0) {
       const detail = `${edit.file} was changed, or the port was: ${edit.astray.join(', ')}`;
@@ -41,7 +42,10 @@ export async function checkSettings(
   }
   const other = await findOtherApi(env);
   if (other !== undefined) return bad('settings', other, 'unset it, and name a gateway in COMET_CC_UPSTREAM instead');
-  const rival = clashes(await settingsEnv(file), wanted);
+  const set = await settingsEnv(file);
+  const rival = clashes(set, wanted);
+  if (rival.length > 0 && wanted !== null && set['NODE_EXTRA_CA_CERTS'] === wanted['NODE_EXTRA_CA_CERTS'])
+    return bad('settings', `${file} names an earlier ${rival.join(', ')} of comet-cc`, SET);
   if (rival.length > 0) {
     const own = `${file} sets its own ${rival.join(', ')}`;
     return good('settings', `${own}, which wins over comet-cc env; comet-cc run is free of it`);

@@ -3,6 +3,8 @@ import { findNodeAtLocation, type JSONPath, type Node } from 'jsonc-parser';
 import { CometError } from '../../common/errors.ts';
 import { type EditKind, getValueAt, parseWith, pruneAt, removeAt, restoreAt, setAt } from '../json-text.ts';
 
+const CA = 'NODE_EXTRA_CA_CERTS';
+
 /** Variables under `env` of Claude Code's settings. */
 export const envEntries: EditKind = {
   holdsToken: true,
@@ -15,13 +17,17 @@ export const envEntries: EditKind = {
     return edited;
   },
   remove(text, own, before, file) {
+    if (Object.keys(own).length === 0) return text;
     parseWith(text, file, ['env'], 'object');
     let edited = text;
+    // What this home had set before its records were lost is not the user's.
+    const isOwn = own[CA]?.includes(String(getValueAt(before, ['env', CA]))) === true;
+    const former = isOwn ? '' : before;
     for (const [name, values] of Object.entries(own)) {
       if (values.some((value) => value === getValueAt(edited, ['env', name])))
-        edited = restoreAt(edited, ['env', name], before);
+        edited = restoreAt(edited, ['env', name], former);
     }
-    return edited === text ? text : pruneAt(edited, ['env'], before);
+    return edited === text ? text : pruneAt(edited, ['env'], former);
   },
 };
 

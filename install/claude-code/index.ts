@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { CometError, getReason, type Problem } from '../../common/errors.ts';
-import { readFileIfPresent, readTextIfPresent, writeFileAtomic } from '../../common/files.ts';
+import { readFileIfPresent, readUtf8, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { parseJson } from '../../common/text.ts';
 import { applyEdit, type EditName, editKind, findEdits, planEdit, resolveFile, undoEdit } from '../edit-file.ts';
-import { getValueAt, type Values } from '../json-text.ts';
+import { getValueAt, type OwnValues, type Values } from '../json-text.ts';
 import { readMarkedBlock, replaceMarkedBlock } from '../marked-block.ts';
 import { HOOKS, type HookCommands, type HookEvent, ownHooks } from './entries.ts';
 
@@ -33,8 +33,8 @@ export async function planSettings(file: string, values: Values) {
  * @throws CometError `config_invalid` when the file changed since it was planned, or another one is edited
  */
 export async function editSettings(paths: HomePaths, plan: SettingsPlan): Promise<{ readonly backup: string | null }> {
-  const earlier = await findEditedSettings(paths);
-  if (earlier !== null && earlier !== plan.file) {
+  const earlier = (await findEdits(paths, 'env'))[0]?.file ?? plan.file;
+  if (earlier !== plan.file) {
     throw new CometError('config_invalid', `${earlier} is edited already; undo that first: comet-cc uninstall-ca`);
   }
   return applyEdit(paths, plan);
@@ -56,11 +56,6 @@ export async function inspectSettings(paths: HomePaths, wanted: Values) {
   return { file, astray: Object.keys(values).filter(isAstray) };
 }
 
-/** The settings file with variables of comet-cc; null when there is none. @throws CometError `config_invalid` */
-export async function findEditedSettings(paths: HomePaths): Promise<string | null> {
-  return (await findEdits(paths, 'env'))[0]?.file ?? null;
-}
-
 function rejectComments(text: string, file: string): void {
   if (isPlain(text)) return;
   const effect = 'Claude Code ignores it; it was left unchanged';
@@ -68,7 +63,7 @@ function rejectComments(text: string, file: string): void {
 }
 
 /** Kinds of entries that comet-cc recognizes as its own, also without a record. */
-type EntryName = 'hooks' | 'statusline' | 'plugin' | 'library';
+type EntryName = 'env' | 'hooks' | 'statusline' | 'plugin' | 'library';
 
 /**
  * Adds entries to a settings file of Claude Code or an editor, with a copy of the file beside it.
@@ -97,17 +92,25 @@ export async function revertEntries(paths: HomePaths, name: EditName): Promise<s
 /**
  * Removes the entries from every file that is recorded, and from `settings`.
  *
+ * @param own  variables, which are not recognized by themselves
  * @returns the files that were changed
  * @throws as `installEntries`
  */
-export async function uninstallEntries(paths: HomePaths, name: EntryName, settings: readonly string[]) {
-  const recorded = (await findEdits(paths, name)).map(({ file }) => file);
+export async function uninstallEntries(
+  paths: HomePaths,
+  name: EntryName,
+  settings: readonly string[],
+  own: OwnValues = {},
+) {
+  const recorded = await findEdits(paths, name);
+  // A dotfile manager may have put the file elsewhere.
+  const before = (name === 'env' && recorded[0]?.before) || '';
   const changed: string[] = [];
-  for (const file of recorded) if (await undoEdit(paths, name, file)) changed.push(file);
+  for (const { file } of recorded) if (await undoEdit(paths, name, file)) changed.push(file);
   for (const file of await Promise.all(settings.map(resolveFile))) {
     const text = await readFileIfPresent(file);
-    const rest = text === null ? null : editKind(name).remove(text, {}, '', file);
-    if (rest === null || rest === text || (await readTextIfPresent(file)) !== text) continue;
+    const rest = text === null ? null : editKind(name).remove(text, own, before, file);
+    if (rest === null || rest === text || (await readUtf8(file)) !== text) continue;
     await writeFileAtomic(file, rest, { mode: (await stat(file)).mode & 0o777 });
     changed.push(file);
   }
@@ -115,11 +118,12 @@ export async function uninstallEntries(paths: HomePaths, name: EntryName, settin
 }
 
 /** The settings files that have such entries or are recorded to have some. @throws as `installEntries` */
-export async function findEntries(paths: HomePaths, name: EntryName, settings: readonly string[]) {
+export async function findEntries(paths: HomePaths, name: EntryName, settings: readonly string[], own: OwnValues = {}) {
   const recorded = (await findEdits(paths, name)).map(({ file }) => file);
-  const texts = await Promise.all(settings.map((file) => readFileIfPresent(file)));
-  const holds = (text: string, file: string): boolean => editKind(name).remove(text, {}, '', file) !== text;
-  const files = settings.filter((file, at) => holds(texts[at] ?? '', file));
+  const targets = await Promise.all(settings.map(resolveFile));
+  const texts = await Promise.all(targets.map((file) => readFileIfPresent(file)));
+  const holds = (text: string, file: string): boolean => editKind(name).remove(text, own, '', file) !== text;
+  const files = targets.filter((file, at) => holds(texts[at] ?? '', file));
   return [...new Set([...recorded, ...files])];
 }
 
@@ -151,7 +155,7 @@ export async function refreshLinkedBlock(paths: HomePaths, block: () => Promise<
 }
 
 async function replaceBlock(file: string, block: string): Promise<void> {
-  const before = await readTextIfPresent(file);
+  const before = await readUtf8(file);
   const after = before === null ? null : replaceMarkedBlock(before, block, file);
   if (after === null || after === before) return;
   const { mode } = await stat(file);

@@ -141,6 +141,39 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
     expect(await readdir(home)).toEqual([]);
   });
 
+  it.each(['uninstall', 'uninstall-ca'])(
+    'takes the proxy out of settings that were moved since: %s',
+    async (command) => {
+      const [link, dir, moved] = ['.claude', 'dot', 'dotfiles'].map((name) => path.join(rig.home.user, name)) as [
+        string,
+        string,
+        string,
+      ];
+      await rename(link, dir);
+      await symlink(dir, link);
+      await rig.home.json([...(EDITS[0] as string[]), '--json']);
+      await rename(dir, moved);
+      await rm(link);
+      await symlink(moved, link);
+      const { code, stdout } = await rig.home.run([command, ...(command === 'uninstall' ? ['--yes'] : [])]);
+      expect([code, stdout]).toEqual([0, expect.stringContaining(path.join(moved, 'settings.json'))]);
+      expect(await readFile(path.join(moved, 'settings.json'), 'utf8')).toBe(SETTINGS);
+    },
+  );
+
+  it('takes the proxy out of settings where the home is lost, also if another one was made since', async () => {
+    const file = path.join(rig.home.user, '.claude', 'settings.json');
+    const install = () => rig.home.json([...(EDITS[0] as string[]), '--json']);
+    for (const again of [async () => undefined, install]) {
+      await install();
+      await rig.home.run(['stop', '--now']);
+      await rm(rig.home.home, { recursive: true });
+      await again();
+      expect(await rig.home.json(['uninstall', '--yes', '--json'])).toMatchObject({ left: [] });
+      expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(JSON.parse(SETTINGS));
+    }
+  });
+
   it('changes nothing without confirmation', async () => {
     const before = await readFolder(rig.home.user);
     const { code, stderr } = await rig.home.run(['uninstall']);

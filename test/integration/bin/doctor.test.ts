@@ -180,6 +180,13 @@ describe('the check of the settings', () => {
     expect(await check()).toMatchObject({ ok: true, detail: expect.stringContaining('HTTPS_PROXY') });
   });
 
+  it('names a token or port of a home that is lost, which refuses each session', async () => {
+    writeFileSync(file(), JSON.stringify({ env: { ...WANTED, HTTPS_PROXY: 'http://comet-cc:OLD@127.0.0.1:8443' } }));
+    const found = await check();
+    expect(found).toMatchObject({ ok: false, detail: expect.stringContaining('HTTPS_PROXY of comet-cc') });
+    expect(found.detail).not.toContain('OLD');
+  });
+
   it('finds an editor that leads its Claude Code elsewhere', async () => {
     const editor = editorSettingsFile('vscode', process.platform, env());
     mkdirSync(path.dirname(editor), { recursive: true });

@@ -5,7 +5,6 @@ import { type HomePaths, homeEntries, homePaths } from '../../../common/paths.ts
 import { hookCommands } from '../../../install/claude-code/entries.ts';
 import {
   editSettings,
-  findEditedSettings,
   findEntries,
   inspectSettings,
   installEntries,
@@ -90,10 +89,10 @@ it('loses nothing where several readers migrate at once', async () => {
   const { paths } = await restore(SCENARIOS.find(({ name }) => name === 'variables, then hooks') as Scenario);
   const found = await Promise.all([
     findEntries(paths, 'hooks', []),
-    findEditedSettings(paths),
+    findEntries(paths, 'env', []),
     inspectEditors(paths, null),
     findEntries(paths, 'hooks', []),
-    findEditedSettings(paths),
+    findEntries(paths, 'env', []),
   ]);
   expect(found.map((each) => (each ?? []).length > 0)).toEqual([true, true, false, true, true]);
   expect(await readdir(paths.home)).toEqual(['installs.json']);
