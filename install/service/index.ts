@@ -98,6 +98,7 @@ export async function currentServicePlan(env: NodeJS.ProcessEnv, home: string): 
     configHome: env['XDG_CONFIG_HOME'] || path.join(userHome, '.config'),
     uid: process.getuid?.() ?? -1,
     searchPath: env['PATH'] ?? '',
+    claudeDir: env['CLAUDE_CONFIG_DIR'] ?? '',
   });
 }
 
@@ -163,6 +164,8 @@ export interface ServiceFacts {
   readonly uid: number;
   /** `PATH` of the shell, where Claude Code is found. */
   readonly searchPath: string;
+  /** `CLAUDE_CONFIG_DIR`: login and transcripts of Claude Code; '' for its default. */
+  readonly claudeDir: string;
 }
 
 /**
@@ -227,8 +230,9 @@ function plistText(facts: ServiceFacts): string {
   ].join('\n');
 }
 
-function variables({ home, searchPath }: ServiceFacts): Record<string, string> {
-  return { COMET_CC_HOME: home, COMET_CC_SERVICE: '1', PATH: searchPath };
+function variables({ home, searchPath, claudeDir }: ServiceFacts): Record<string, string> {
+  const all = { COMET_CC_HOME: home, COMET_CC_SERVICE: '1', PATH: searchPath };
+  return claudeDir === '' ? all : { ...all, CLAUDE_CONFIG_DIR: claudeDir };
 }
 
 /** One word of a systemd file, where quotes, backslashes and percent signs are special. */

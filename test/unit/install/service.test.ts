@@ -10,6 +10,7 @@ const FACTS: ServiceFacts = {
   configHome: '/home/u/.config',
   uid: 501,
   searchPath: '/a b:/usr/bin',
+  claudeDir: '',
 };
 
 const plan = (over: Partial<ServiceFacts>): ServicePlan => planService({ ...FACTS, ...over }) as ServicePlan;
@@ -37,6 +38,9 @@ describe('systemd', () => {
     );
     expect(text).toContain('\nEnvironment="PATH=/a b:/usr/bin"\n');
     expect(text).toContain('\nEnvironment="COMET_CC_HOME=/home/u/.comet-cc"\n');
+    expect(text).not.toContain('CLAUDE_CONFIG_DIR');
+    // Where the login is that `claude -p` needs.
+    expect(plan({ claudeDir: '/c d' }).content.toString()).toContain('\nEnvironment="CLAUDE_CONFIG_DIR=/c d"\n');
     expect(plan({ home: '/h\nExecStart=/bin/evil' }).content.toString()).not.toMatch(/^ExecStart=\/bin\/evil/m);
   });
 });
