@@ -60,7 +60,7 @@ export async function runProgram(argv: readonly string[], context: Context): Pro
     context.term.progress('');
     context.term.say(`comet-cc: ${getMessage(error)}`);
     for (const why of [await configProblem(error, context), await buildProblem(error, context)]) {
-      if (why !== '') context.term.say(`comet-cc: ${why}`);
+      if (why !== '' && !getMessage(error).includes(why)) context.term.say(`comet-cc: ${why}`);
     }
     return getExitCode(error);
   }
