@@ -17,9 +17,9 @@ export function registerEditor(program: Command, context: Context): void {
   addCommand(editor, 'uninstall', "restore the editor's settings", 'comet-cc editor uninstall cursor')
     .addArgument(editorArgument())
     .jsonAction('document', async (name: EditorName, flags: CommandFlags) => {
-      const { revertEntries } = await import('../../install/claude-code/index.ts');
+      const { uninstallEntries } = await import('../../install/claude-code/index.ts');
       const { paths, term } = context;
-      const file = await revertEntries(paths, name);
+      const [file = null] = await uninstallEntries(paths, name, []);
       const message = file === null ? `${name} was not set up` : `restored ${file}`;
       term.print(flags, { editor: name, file }, () => [message]);
     });

@@ -9,7 +9,6 @@ import {
   findEntries,
   findRegistrations,
   removeRegistrations,
-  revertEntries,
   uninstallEntries,
 } from '../../install/claude-code/index.ts';
 import { findCompletionFiles, removeCompletion } from '../../install/completion/index.ts';
@@ -70,7 +69,7 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
       id: 'editors',
       present: async () => (await inspectEditors(paths, null)).map(({ file }) => `variables of comet-cc in ${file}`),
       async undo() {
-        for (const { editor } of await inspectEditors(paths, null)) await revertEntries(paths, editor);
+        for (const { editor } of await inspectEditors(paths, null)) await uninstallEntries(paths, editor, []);
       },
     },
     {

@@ -62,9 +62,6 @@ function rejectComments(text: string, file: string): void {
   throw new CometError('config_invalid', `${file} is not plain JSON, so ${effect}`);
 }
 
-/** Kinds of entries that comet-cc recognizes as its own, also without a record. */
-type EntryName = 'env' | 'hooks' | 'statusline' | 'plugin' | 'library';
-
 /**
  * Adds entries to a settings file of Claude Code or an editor, with a copy of the file beside it.
  *
@@ -78,36 +75,20 @@ export async function installEntries(paths: HomePaths, name: EditName, settings:
 }
 
 /**
- * Removes the entries from every file that is recorded. A variable that the user has set to another value stays.
- *
- * @returns the first of the files, null where none is recorded
- * @throws CometError `config_invalid` when a file no longer parses; it stays as it is
- */
-export async function revertEntries(paths: HomePaths, name: EditName): Promise<string | null> {
-  const edits = await findEdits(paths, name);
-  for (const { file } of edits) await undoEdit(paths, name, file);
-  return edits[0]?.file ?? null;
-}
-
-/**
- * Removes the entries from every file that is recorded, and from `settings`.
+ * Removes the entries from every file that is recorded, and from `files`. A variable that the user has set to another
+ * value stays.
  *
  * @param own  variables, which are not recognized by themselves
  * @returns the files that were changed
- * @throws as `installEntries`
+ * @throws CometError `config_invalid` when a file no longer parses; it stays as it is
  */
-export async function uninstallEntries(
-  paths: HomePaths,
-  name: EntryName,
-  settings: readonly string[],
-  own: OwnValues = {},
-) {
+export async function uninstallEntries(paths: HomePaths, name: EditName, files: string[], own: OwnValues = {}) {
   const recorded = await findEdits(paths, name);
   // A dotfile manager may have put the file elsewhere.
   const before = (name === 'env' && recorded[0]?.before) || '';
   const changed: string[] = [];
   for (const { file } of recorded) if (await undoEdit(paths, name, file)) changed.push(file);
-  for (const file of await Promise.all(settings.map(resolveFile))) {
+  for (const file of await Promise.all(files.map(resolveFile))) {
     const text = await readFileIfPresent(file);
     const rest = text === null ? null : editKind(name).remove(text, own, before, file);
     if (rest === null || rest === text || (await readUtf8(file)) !== text) continue;
@@ -118,7 +99,7 @@ export async function uninstallEntries(
 }
 
 /** The settings files that have such entries or are recorded to have some. @throws as `installEntries` */
-export async function findEntries(paths: HomePaths, name: EntryName, settings: readonly string[], own: OwnValues = {}) {
+export async function findEntries(paths: HomePaths, name: EditName, settings: readonly string[], own: OwnValues = {}) {
   const recorded = (await findEdits(paths, name)).map(({ file }) => file);
   const targets = await Promise.all(settings.map(resolveFile));
   const texts = await Promise.all(targets.map((file) => readFileIfPresent(file)));

@@ -5,7 +5,7 @@ import { afterAll, expect, it, vi } from 'vitest';
 import { writeFileAtomic } from '../../common/files.ts';
 import { homePaths } from '../../common/paths.ts';
 import { openSchema } from '../../engine/lifecycle/schema.ts';
-import { editSettings, planSettings, revertEntries } from '../../install/claude-code/index.ts';
+import { editSettings, planSettings, uninstallEntries } from '../../install/claude-code/index.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
 import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';
 import { createIdSetFile } from '../../memory/storage/fs/set-files.ts';
@@ -207,13 +207,13 @@ const settings: Subject = {
       told.began.push(plan.after);
       await editSettings(paths, plan);
     }
-    await revertEntries(paths, 'env');
+    await uninstallEntries(paths, 'env', []);
   },
   async check(dir, told) {
     const paths = homePaths(path.join(dir, 'home'));
     expect([BEFORE, ...told.began]).toContain(readFileSync(settingsFile(dir), 'utf8'));
     await editSettings(paths, await planSettings(settingsFile(dir), ours(8445)));
-    await revertEntries(paths, 'env');
+    await uninstallEntries(paths, 'env', []);
     expect(JSON.parse(readFileSync(settingsFile(dir), 'utf8'))).toEqual(JSON.parse(BEFORE));
   },
 };

@@ -3,7 +3,7 @@ import { chmod, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promis
 import path from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
-import { installEntries, revertEntries } from '../../../install/claude-code/index.ts';
+import { installEntries, uninstallEntries } from '../../../install/claude-code/index.ts';
 import { editorSettingsFile } from '../../../install/editors/editors.ts';
 import { inspectEditors } from '../../../install/editors/index.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
@@ -48,7 +48,7 @@ describe('an editor', () => {
       await mkdir(there, { recursive: true });
       expect(await setUpEditor(paths, 'vscode', file, variables)).toBe(true);
       expect(await setUpEditor(paths, 'vscode', file, { ...variables, MORE: '1' })).toBe(true);
-      expect(await revertEntries(paths, 'vscode')).toBe(file);
+      expect(await uninstallEntries(paths, 'vscode', [])).toEqual([file]);
       expect(existsSync(path.join(dir, 'Code'))).toBe(there !== dir);
       expect([existsSync(there), existsSync(file)]).toEqual([true, false]);
     }
@@ -69,7 +69,7 @@ describe('an editor', () => {
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await inspectEditors(paths, variables)).toMatchObject([{ editor: 'vscode', astray: [] }]);
     expect(await setUpEditor(paths, 'vscode', file, variables)).toBe(false);
-    expect(await revertEntries(paths, 'vscode')).toBe(file);
+    expect(await uninstallEntries(paths, 'vscode', [])).toEqual([file]);
     expect(await text()).toBe(before);
     expect((await stat(file)).mode & 0o777).toBe(0o644);
     expect(existsSync(paths.installsFile)).toBe(false);
@@ -90,7 +90,7 @@ describe('an editor', () => {
     await given(COMMENTED);
     await setUpEditor(paths, 'vscode', file, variables);
     await writeFile(file, (await text()).replace('"b": 1', '"b": 7'));
-    await revertEntries(paths, 'vscode');
+    await uninstallEntries(paths, 'vscode', []);
     const now = await text();
     expect(now).toContain('"b": 7');
     expect(now).toContain('/corp.pem');
@@ -104,7 +104,7 @@ describe('an editor', () => {
     expect(await inspectEditors(paths, next)).toMatchObject([{ astray: ['HTTPS_PROXY'] }]);
     expect(await setUpEditor(paths, 'vscode', file, next)).toBe(true);
     expect(await text()).not.toContain('8443');
-    await revertEntries(paths, 'vscode');
+    await uninstallEntries(paths, 'vscode', []);
     expect(await text()).toBe(COMMENTED);
   });
 
@@ -113,7 +113,7 @@ describe('an editor', () => {
     expect(JSON.parse(await text())).toMatchObject({
       'claudeCode.environmentVariables': [{ name: 'HTTPS_PROXY' }, {}],
     });
-    await revertEntries(paths, 'vscode');
+    await uninstallEntries(paths, 'vscode', []);
     expect(existsSync(file)).toBe(false);
   });
 
@@ -124,7 +124,7 @@ describe('an editor', () => {
     await symlink(real, file);
     await setUpEditor(paths, 'vscode', file, variables);
     expect(await readFile(real, 'utf8')).toContain('HTTPS_PROXY');
-    await revertEntries(paths, 'vscode');
+    await uninstallEntries(paths, 'vscode', []);
     expect(await readFile(real, 'utf8')).toBe('{}');
   });
 

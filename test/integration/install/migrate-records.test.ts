@@ -9,7 +9,6 @@ import {
   inspectSettings,
   installEntries,
   planSettings,
-  revertEntries,
   uninstallEntries,
 } from '../../../install/claude-code/index.ts';
 import { inspectEditors } from '../../../install/editors/index.ts';
@@ -60,9 +59,9 @@ describe.each(SCENARIOS)('an installation of 0.1.0: $name', (scenario) => {
   ])('is undone to the same bytes and modes: %s', async (_, hooksFirst) => {
     const { dir, paths, settings } = await restore(scenario);
     if (hooksFirst) await uninstallEntries(paths, 'hooks', [settings]);
-    await revertEntries(paths, 'env');
+    await uninstallEntries(paths, 'env', []);
     await uninstallEntries(paths, 'hooks', [settings]);
-    await revertEntries(paths, 'vscode');
+    await uninstallEntries(paths, 'vscode', []);
     expect(await readTree(dir)).toEqual(scenario.undone);
     expect(await readdir(paths.home)).toEqual([]);
   });
@@ -78,8 +77,8 @@ describe.each(SCENARIOS)('an installation of 0.1.0: $name', (scenario) => {
     const backups = Object.keys(await readTree(dir)).filter((name) => name.includes('.before-comet-cc'));
     expect(backups.length).toBeLessThanOrEqual(1);
     await uninstallEntries(paths, 'hooks', [settings]);
-    await revertEntries(paths, 'env');
-    await revertEntries(paths, 'vscode');
+    await uninstallEntries(paths, 'env', []);
+    await uninstallEntries(paths, 'vscode', []);
     expect(await readTree(dir)).toEqual(scenario.undone);
     expect(await readdir(paths.home)).toEqual([]);
   });
@@ -102,7 +101,7 @@ it('leaves everything unchanged where a record of 0.1.0 is damaged', async () =>
   const { dir, paths } = await restore(SCENARIOS[0] as Scenario);
   await writeFile(path.join(paths.home, 'hooks-edit.json'), '[{');
   const before = await readTree(dir);
-  await expect(revertEntries(paths, 'env')).rejects.toMatchObject({ code: 'config_invalid' });
+  await expect(uninstallEntries(paths, 'env', [])).rejects.toMatchObject({ code: 'config_invalid' });
   expect(await readTree(dir)).toEqual(before);
   expect(await readdir(paths.home)).toContain('settings-edit.json');
 });

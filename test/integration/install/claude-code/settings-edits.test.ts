@@ -6,13 +6,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
 import { hookCommands, ownHooks } from '../../../../install/claude-code/entries.ts';
-import {
-  editSettings,
-  installEntries,
-  planSettings,
-  revertEntries,
-  uninstallEntries,
-} from '../../../../install/claude-code/index.ts';
+import { editSettings, installEntries, planSettings, uninstallEntries } from '../../../../install/claude-code/index.ts';
 
 const quoted = (text: string): string => `'${text}'`;
 const COMMANDS = ['/opt/comet-cc/dist/hooks', '/srv/comet-cc/dist/hooks'].map((folder) =>
@@ -79,7 +73,7 @@ class Bench {
     this.#has[what as 'hooks' | 'env'] = nth;
     if (what === 'hooks' && nth === null) await uninstallEntries(this.paths, 'hooks', [this.file]);
     else if (what === 'hooks') await installEntries(this.paths, 'hooks', this.file, COMMANDS[nth as 0 | 1] as never);
-    else if (nth === null) await revertEntries(this.paths, 'env');
+    else if (nth === null) await uninstallEntries(this.paths, 'env', []);
     else await editSettings(this.paths, await planSettings(this.file, VARIABLES[nth] as never));
     await this.#isConsistent();
   }

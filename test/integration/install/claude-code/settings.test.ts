@@ -15,7 +15,12 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
-import { editSettings, inspectSettings, planSettings, revertEntries } from '../../../../install/claude-code/index.ts';
+import {
+  editSettings,
+  inspectSettings,
+  planSettings,
+  uninstallEntries,
+} from '../../../../install/claude-code/index.ts';
 
 const OURS = { HTTPS_PROXY: 'http://comet-cc:TOKEN@127.0.0.1:8443', NODE_EXTRA_CA_CERTS: '/h/certs/bundle.pem' };
 
@@ -62,7 +67,7 @@ describe('editing', () => {
     expect(readFileSync(backup ?? '', 'utf8')).toBe('{}');
     expect(statSync(backup ?? '').mode & 0o777).toBe(0o600);
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    await revertEntries(paths, 'env');
+    await uninstallEntries(paths, 'env', []);
     expect(statSync(file).mode & 0o777).toBe(0o644);
   });
 
@@ -111,7 +116,7 @@ describe('editing again', () => {
     expect(await inspectSettings(paths, MOVED)).toEqual({ file, astray: ['HTTPS_PROXY'] });
     expect((await editAgain()).backup).toBe(backup);
     expect(await inspectSettings(paths, MOVED)).toEqual({ file, astray: [] });
-    await revertEntries(paths, 'env');
+    await uninstallEntries(paths, 'env', []);
     expect(read()).toBe(before);
     expect(readdirSync(path.dirname(file))).toEqual(['settings.json']);
   });
@@ -122,7 +127,7 @@ describe('editing again', () => {
     writeFileSync(file, '{"model":"opus","env":{"HTTPS_PROXY":"http://second:2"}}');
     expect((await inspectSettings(paths, OURS))?.astray).toEqual(['HTTPS_PROXY', 'NODE_EXTRA_CA_CERTS']);
     await editAgain();
-    await revertEntries(paths, 'env');
+    await uninstallEntries(paths, 'env', []);
     expect(JSON.parse(read())).toEqual({ model: 'opus', env: { HTTPS_PROXY: 'http://second:2' } });
     expect(await inspectSettings(paths, OURS)).toBeNull();
   });
@@ -138,17 +143,17 @@ describe('reverting', () => {
     writeFileSync(file, text);
     await edit();
     expect(read()).not.toBe(text);
-    expect(await revertEntries(paths, 'env')).toBe(file);
+    expect(await uninstallEntries(paths, 'env', [])).toEqual([file]);
     expect(read()).toBe(text);
     expect(readdirSync(path.dirname(file))).toEqual(['settings.json']);
     expect(readdirSync(paths.home)).toEqual([]);
-    expect(await revertEntries(paths, 'env')).toBeNull();
+    expect(await uninstallEntries(paths, 'env', [])).toEqual([]);
   });
 
   it('removes a file that was not there before', async () => {
     await edit();
     expect(JSON.parse(read())).toEqual({ env: OURS });
-    await revertEntries(paths, 'env');
+    await uninstallEntries(paths, 'env', []);
     expect(existsSync(file)).toBe(false);
   });
 
@@ -157,7 +162,7 @@ describe('reverting', () => {
     await edit();
     const now = JSON.parse(read()) as { env: Record<string, string> };
     writeFileSync(file, JSON.stringify({ ...now, model: 'opus', env: { ...now.env, B: '2' } }));
-    await revertEntries(paths, 'env');
+    await uninstallEntries(paths, 'env', []);
     expect(JSON.parse(read())).toEqual({ env: { HTTPS_PROXY: 'http://corp:3128', B: '2' }, model: 'opus' });
   });
 
@@ -165,7 +170,7 @@ describe('reverting', () => {
     writeFileSync(file, '{}');
     await edit();
     writeFileSync(file, read().replace(OURS.HTTPS_PROXY, 'http://mine:1'));
-    await revertEntries(paths, 'env');
+    await uninstallEntries(paths, 'env', []);
     expect(JSON.parse(read())).toEqual({ env: { HTTPS_PROXY: 'http://mine:1' } });
   });
 
@@ -173,7 +178,7 @@ describe('reverting', () => {
     writeFileSync(file, '{"a":1}');
     await edit();
     writeFileSync(file, `${read()}\n`);
-    await revertEntries(paths, 'env');
+    await uninstallEntries(paths, 'env', []);
     expect(JSON.parse(read())).toEqual({ a: 1 });
   });
 
@@ -182,9 +187,9 @@ describe('reverting', () => {
     await edit();
     const edited = read();
     writeFileSync(file, `${edited}{`);
-    await expect(revertEntries(paths, 'env')).rejects.toMatchObject({ code: 'config_invalid' });
+    await expect(uninstallEntries(paths, 'env', [])).rejects.toMatchObject({ code: 'config_invalid' });
     writeFileSync(file, edited);
-    await revertEntries(paths, 'env');
+    await uninstallEntries(paths, 'env', []);
     expect(read()).toBe('{}');
   });
 
@@ -192,7 +197,7 @@ describe('reverting', () => {
     writeFileSync(file, '{}');
     await edit();
     rmSync(file);
-    expect(await revertEntries(paths, 'env')).toBe(file);
+    expect(await uninstallEntries(paths, 'env', [])).toEqual([]);
     expect(readdirSync(path.dirname(file))).toEqual([]);
   });
 });
@@ -204,6 +209,6 @@ it('follows a link to where the settings really are, and leaves the link', async
   await edit();
   expect(lstatSync(file).isSymbolicLink()).toBe(true);
   expect(JSON.parse(readFileSync(real, 'utf8'))).toEqual({ env: OURS });
-  await revertEntries(paths, 'env');
+  await uninstallEntries(paths, 'env', []);
   expect(readFileSync(real, 'utf8')).toBe('{}');
 });
