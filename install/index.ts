@@ -1,8 +1,10 @@
 export type { HookCommands } from './claude-code/entries.ts';
 export {
   claudeDirectory,
+  findClashes,
   findOtherApi,
   isClaude,
+  managedProblem,
   settingsEnv,
   userMemoryFile,
   userSettingsFile,

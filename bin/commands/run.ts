@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import { getMessage } from '../../common/errors.ts';
+import { listTrustedStores } from '../../certs/index.ts';
+import { CometError, getMessage } from '../../common/errors.ts';
 import {
   clientEnvironment,
   type DaemonSetup,
@@ -122,10 +123,9 @@ async function throughDaemon(context: Context, command: string, args: readonly s
   const again = { ...setup, port: status.port, env: { ...setup.env, COMET_CC_PORT: String(status.port) } };
   if (!isClaude(command, env['COMET_CC_CLAUDE_BIN'] ?? 'claude')) return { child, setup: again };
   const file = path.join(paths.runDir, 'claude-settings.json');
-  const settings = await withSettings(args, { variables, env, cwd: process.cwd(), file });
-  if (settings.overridden) {
-    term.say('comet-cc: your settings set another proxy and you pass --settings, so nothing will be remembered');
-  }
+  const isTrusted = (await listTrustedStores(paths).catch(() => [])).length > 0;
+  const settings = await withSettings(args, { variables, env, cwd: process.cwd(), file, isTrusted });
+  if (settings.problem !== '') throw new CometError('config_invalid', settings.problem);
   const other = await findOtherApi(env);
   if (other !== undefined) term.say(`comet-cc: ${other}; unset it, and name a gateway in COMET_CC_UPSTREAM instead`);
   return { child: { ...child, args: settings.args }, setup: again };

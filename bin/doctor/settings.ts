@@ -1,16 +1,24 @@
 import { readFile } from 'node:fs/promises';
+import { listTrustedStores } from '../../certs/index.ts';
 import { getReason } from '../../common/errors.ts';
 import { readFileIfPresent } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { parseJson } from '../../common/text.ts';
 import { inspectSettings } from '../../install/claude-code/index.ts';
 import { inspectEditors, setVariables, VARIABLES_KEY } from '../../install/editors/index.ts';
-import { EDITORS, editorSettingsFile, findOtherApi, settingsEnv, userSettingsFile } from '../../install/index.ts';
+import {
+  EDITORS,
+  editorSettingsFile,
+  findClashes,
+  findOtherApi,
+  managedProblem,
+  settingsEnv,
+  userSettingsFile,
+} from '../../install/index.ts';
 import { bad, type Check, good } from './index.ts';
 
 const SET = 'comet-cc install-ca --settings';
 const CORRECT = 'correct the file; Claude Code reads plain JSON';
-const DECISIVE = ['HTTPS_PROXY', 'https_proxy', 'NODE_EXTRA_CA_CERTS'] as const;
 
 /**
  * Whether Claude Code's settings still hold what `install-ca --settings` wrote, and no editor sets something else.
@@ -24,6 +32,9 @@ export async function checkSettings(
 ): Promise<Check> {
   const file = userSettingsFile(env);
   try {
+    const isTrusted = (await listTrustedStores(paths)).length > 0;
+    const rule = await managedProblem(wanted ?? {}, isTrusted);
+    if (rule !== '') return bad('settings', rule, 'until then comet-cc run starts Claude Code without memory');
     const edit = await inspectSettings(paths, wanted ?? {});
     if (edit !== null && wanted === null) {
       const detail = `${edit.file} points to comet-cc, but its token is gone`;
@@ -43,7 +54,7 @@ export async function checkSettings(
   const other = await findOtherApi(env);
   if (other !== undefined) return bad('settings', other, 'unset it, and name a gateway in COMET_CC_UPSTREAM instead');
   const set = await settingsEnv(file);
-  const rival = clashes(set, wanted);
+  const rival = findClashes(set, wanted ?? {});
   if (rival.length > 0 && wanted !== null && set['NODE_EXTRA_CA_CERTS'] === wanted['NODE_EXTRA_CA_CERTS'])
     return bad('settings', `${file} names an earlier ${rival.join(', ')} of comet-cc`, SET);
   if (rival.length > 0) {
@@ -59,19 +70,13 @@ async function editorCheck(env: NodeJS.ProcessEnv, wanted: Readonly<Record<strin
     const variables = await readFile(file, 'utf8')
       .then(setVariables)
       .catch(() => ({}));
-    const rival = clashes(variables, wanted);
+    const rival = findClashes(variables, wanted ?? {});
     if (rival.length > 0) {
       const detail = `${file}: ${VARIABLES_KEY} sets another ${rival.join(', ')}; nothing is remembered in that editor`;
       return bad('settings', detail, 'comet-cc install-ca --settings, which wins over it, or take it out there');
     }
   }
   return good('settings', 'neither Claude Code nor an editor has proxy settings of its own');
-}
-
-function clashes(set: Readonly<Record<string, unknown>>, wanted: Readonly<Record<string, string>> | null): string[] {
-  return DECISIVE.filter(
-    (name) => set[name] !== undefined && set[name] !== (wanted?.[name] ?? wanted?.['HTTPS_PROXY']),
-  );
 }
 
 /** Whether the editors that were set up still point to comet-cc; null where none was. */

@@ -115,6 +115,14 @@ describe('run', () => {
     const settings = JSON.parse(await readFile(argv[1] as string, 'utf8')) as { env: Record<string, string> };
     expect(settings.env['HTTPS_PROXY']).toBe(env['HTTPS_PROXY']);
     expect(argv.join(' ')).not.toContain(new URL(env['HTTPS_PROXY'] as string).password);
+
+    // Claude Code takes one --settings, so a CA of the settings would win, and nothing would be reached.
+    await writeFile(path.join(home.user, '.claude', 'settings.json'), '{"env":{"NODE_EXTRA_CA_CERTS":"/corp.pem"}}');
+    const { stdout, stderr } = await home.run(['run', claude, '--settings', 'x']);
+    expect(JSON.parse(stdout)).toMatchObject({ argv: ['--settings', 'x'] });
+    expect(stdout).not.toContain('HTTPS_PROXY');
+    expect(stderr).toContain('running');
+    expect(stderr).toContain('without memory');
   });
 
   it('starts a daemon that was killed whole again on the same port while the command runs', async () => {
