@@ -130,9 +130,7 @@ export async function removeLeftovers(certsDir: string, olderThanMs: number): Pr
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 const END = '-----END CERTIFICATE-----';
 
-export function bundleFile(certsDir: string): string {
-  return path.join(certsDir, 'bundle.pem');
-}
+export const bundleFile = (certsDir: string): string => path.join(certsDir, 'bundle.pem');
 
 /**
  * Writes the file for NODE_EXTRA_CA_CERTS: the roots of comet-cc, then the user's own certificates. `problems`: what
@@ -176,9 +174,7 @@ export async function userCaFile(paths: HomePaths): Promise<string | null> {
   }
 }
 
-function recordFile(certsDir: string): string {
-  return path.join(certsDir, 'bundle.json');
-}
+const recordFile = (certsDir: string): string => path.join(certsDir, 'bundle.json');
 
 // A certificate that does not parse would make the client ignore all that follow it.
 async function readUserFile(file: string): Promise<{ certificates: string[]; problems: string[] }> {
@@ -210,9 +206,7 @@ export async function readRoot(rootFile: string): Promise<X509Certificate> {
 }
 
 /** The certificates of a PEM text; blocks that OpenSSL cannot read are skipped. */
-export function readCertificates(text: string): X509Certificate[] {
-  return certificateBlocks(text).flatMap(parseCertificate);
-}
+export const readCertificates = (text: string): X509Certificate[] => certificateBlocks(text).flatMap(parseCertificate);
 
 function certificateBlocks(text: string): string[] {
   const parts = text.split(END).slice(0, -1);

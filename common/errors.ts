@@ -49,9 +49,7 @@ export interface Problem {
   readonly message: string;
 }
 
-export function getReason(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
-}
+export const getReason = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : String(thrown));
 
 /** What the system refuses a program for reasons that its user can change. */
 const REFUSALS = ['EACCES', 'EDQUOT', 'ENOSPC', 'EPERM', 'EROFS'];

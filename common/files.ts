@@ -214,14 +214,10 @@ export async function readPart(file: string, from: number, length: number): Prom
 export type FileProblem = 'missing' | 'symlink' | 'not_a_file' | 'foreign_owner' | 'open_mode' | 'unreadable';
 
 /** Null when `file` is a regular file of the user's without access for others; otherwise why it is not trusted. */
-export function inspectPrivateFile(file: string): FileProblem | null {
-  return inspect(file, (stats) => stats.isFile(), 0o077);
-}
+export const inspectPrivateFile = (file: string): FileProblem | null => inspect(file, (stats) => stats.isFile(), 0o077);
 
 /** The same for a directory, which others may read, not write. */
-export function inspectDir(dir: string): FileProblem | null {
-  return inspect(dir, (stats) => stats.isDirectory(), 0o022);
-}
+export const inspectDir = (dir: string): FileProblem | null => inspect(dir, (stats) => stats.isDirectory(), 0o022);
 
 function inspect(file: string, isKind: (stats: Stats) => boolean, forbidden: number): FileProblem | null {
   try {

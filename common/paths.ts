@@ -52,9 +52,7 @@ export const getPlatform = (name: NodeJS.Platform): Platform => (name === 'win32
 export const PLATFORM = getPlatform(process.platform);
 
 /** A pipe is not a file: there is nothing to inspect, restrict or remove. */
-export function isPipe(address: string): boolean {
-  return address.startsWith(PIPES);
-}
+export const isPipe = (address: string): boolean => address.startsWith(PIPES);
 
 /** `COMET_CC_HOME`, with `~` where no shell replaced it, else `~/.comet-cc`; absolute. */
 export function getHome(env: Readonly<Record<string, string | undefined>>): string {
@@ -138,9 +136,7 @@ export const { version: VERSION } = JSON.parse(readFileSync(path.join(PACKAGE, '
 };
 
 /** A file of the build, also where sources run. */
-export function builtFile(...names: readonly string[]): string {
-  return path.join(PACKAGE, 'dist', ...names);
-}
+export const builtFile = (...names: readonly string[]): string => path.join(PACKAGE, 'dist', ...names);
 
 /** The bundler decides how deep below the package this code is. */
 function findPackage(folder: string): string {
@@ -159,9 +155,7 @@ export function ancestors(file: string): string[] {
 const WINDOWS_PATH = /^(?:[A-Za-z]:[\\/]|\\\\[^\\])/;
 
 /** Whether a directory may name a project: also one of another machine, as transcripts have them. */
-export function isDirectoryName(name: string): boolean {
-  return path.isAbsolute(name) || WINDOWS_PATH.test(name);
-}
+export const isDirectoryName = (name: string): boolean => path.isAbsolute(name) || WINDOWS_PATH.test(name);
 
 /** The absolute form of a directory's name; `~` is the user's home, and a path of another system is only tidied. */
 export function resolveDirectory(name: string): string {

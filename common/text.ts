@@ -9,14 +9,10 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** An empty one for anything else. */
-export function toRecord(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? value : {};
-}
+export const toRecord = (value: unknown): Record<string, unknown> => (isRecord(value) ? value : {});
 
 /** An empty one for anything else. */
-export function toText(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
+export const toText = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** The first hex digits of a SHA-256. Crypto is loaded on use: elsewhere it would take a sixth of the time of a hook. */
 export function sha256(text: string | Uint8Array, digits = 64): string {
@@ -25,9 +21,7 @@ export function sha256(text: string | Uint8Array, digits = 64): string {
 }
 
 /** Also with the mark at the beginning that some editors write. @throws SyntaxError */
-export function jsonOf(text: string): unknown {
-  return JSON.parse(text.replace(/^\uFEFF/, '')) as unknown;
-}
+export const jsonOf = (text: string): unknown => JSON.parse(text.replace(/^\uFEFF/, '')) as unknown;
 
 /** Undefined where the text is not percent-encoded, as with a stray `%`. */
 export function decodePercent(text: string): string | undefined {
@@ -54,9 +48,7 @@ export function unquoted({ name, message }: Error): string {
 }
 
 /** `text` without characters that a terminal would obey. */
-export function printable(text: string): string {
-  return text.replace(UNPRINTABLE, '');
-}
+export const printable = (text: string): string => text.replace(UNPRINTABLE, '');
 
 /** `json` with those characters escaped. */
 export function escaped(json: string): string {
@@ -69,9 +61,7 @@ export function escaped(json: string): string {
 }
 
 /** `printable`, on one line. */
-export function oneLine(text: string): string {
-  return printable(text).replace(/\s+/g, ' ').trim();
-}
+export const oneLine = (text: string): string => printable(text).replace(/\s+/g, ' ').trim();
 
 /** Zero-width, bidi controls, soft hyphens, tag characters: they hide or reorder text. */
 const INVISIBLE = /\p{Cf}/gu;
@@ -114,9 +104,7 @@ export function trimEnd(text: string, characters: string): string {
 }
 
 /** Orders by code unit; `localeCompare` depends on the locale. */
-export function compareText(one: string, other: string): number {
-  return one === other ? 0 : one < other ? -1 : 1;
-}
+export const compareText = (one: string, other: string): number => (one === other ? 0 : one < other ? -1 : 1);
 
 /** "$1.23", "-$0.01". */
 export function dollars(usd: number): string {
@@ -154,11 +142,7 @@ export function localTime(atMs: number, nowMs: number): string {
   return localDay(atMs) === localDay(nowMs) ? time : `${localDay(atMs)} ${time}`;
 }
 
-function two(value: number): string {
-  return String(value).padStart(2, '0');
-}
+const two = (value: number): string => String(value).padStart(2, '0');
 
 /** An estimate: that of a line with its end. */
-export function countTokens(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / 4) + 1;
-}
+export const countTokens = (text: string): number => Math.ceil(Buffer.byteLength(text) / 4) + 1;

@@ -12,9 +12,7 @@ export function lowestOrigin(origins: readonly Origin[]): Origin {
 }
 
 /** Only text of these origins may go to a system channel. */
-export function isCleanOrigin(origin: Origin): boolean {
-  return origin === 'user' || origin === 'assistant';
-}
+export const isCleanOrigin = (origin: Origin): boolean => origin === 'user' || origin === 'assistant';
 
 /** Presets of when turns are summarized. */
 export const PRESETS = ['aggressive', 'gentle'] as const;
@@ -278,9 +276,7 @@ export function findTypedBesideResults(texts: readonly string[]) {
 /** Begins what stands in place of all that was said before it. */
 export const CONTINUATION = 'This session is being continued from a previous conversation';
 
-export function isContinuation(text: string): boolean {
-  return text.startsWith(CONTINUATION);
-}
+export const isContinuation = (text: string): boolean => text.startsWith(CONTINUATION);
 
 /**
  * First words of what Claude Code tells the model once and then takes as known: instructions of CLAUDE.md files, the

@@ -32,6 +32,4 @@ function readSettings(env: NodeJS.ProcessEnv): ShareSettings {
   return { ...others, raw: raw === 'on', projects: listed(projects), trusted: listed(trust) };
 }
 
-function listed(text: string): string[] {
-  return text.split(/[\s,]+/).filter((each) => each !== '');
-}
+const listed = (text: string): string[] => text.split(/[\s,]+/).filter((each) => each !== '');

@@ -79,9 +79,7 @@ async function readInput(): Promise<string> {
 }
 
 /** Measured from the start of the process. */
-function remainingMs(): number {
-  return Math.max(MIN_MS, Math.round(TOTAL_MS - performance.now()));
-}
+const remainingMs = (): number => Math.max(MIN_MS, Math.round(TOTAL_MS - performance.now()));
 
 function parseInput(text: string) {
   const input = JSON.parse(text) as Readonly<Record<string, unknown>> | null;

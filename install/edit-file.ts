@@ -144,9 +144,7 @@ async function loadInstalls(paths: HomePaths): Promise<Installs> {
   });
 }
 
-function holdsToken(edited: EditedFile): boolean {
-  return getEdits(edited).some(([name]) => editKind(name).holdsToken);
-}
+const holdsToken = (edited: EditedFile): boolean => getEdits(edited).some(([name]) => editKind(name).holdsToken);
 
 function mergeValues(own: OwnValues = {}, values: Values): Record<string, string[]> {
   const merged = Object.entries(values).map(([name, value]) => [name, [...new Set([value, ...(own[name] ?? [])])]]);

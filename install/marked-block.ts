@@ -29,9 +29,7 @@ export function readMarkedBlock(text: string, file: string): string {
   return parts.map((part) => part.slice(0, findEnd(part, file))).join('');
 }
 
-function getEol(text: string): string {
-  return text.includes('\r\n') ? '\r\n' : '\n';
-}
+const getEol = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n');
 
 function getInner(block: string, eol: string): string {
   const inner = block.replaceAll('<!--', '‹!--').replaceAll('-->', '--›').trim().replace(/\r?\n/g, eol);

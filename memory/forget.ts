@@ -157,9 +157,7 @@ export function isNodeFrom(node: MemoryNode, source: Source): boolean {
   });
 }
 
-function isOrigin(name: string): boolean {
-  return ORIGINS.includes(name as Origin);
-}
+const isOrigin = (name: string): boolean => ORIGINS.includes(name as Origin);
 
 /** A URL matches its host, the host's parent domains, and every URL prefix of it. */
 function isAddress(address: string, name: string): boolean {

@@ -66,9 +66,7 @@ function areLines(gap: string, prefix: string): boolean {
   );
 }
 
-function lastLine(text: string): string {
-  return text.split(/\\[nr]|[\n\r]/).at(-1) ?? '';
-}
+const lastLine = (text: string): string => text.split(/\\[nr]|[\n\r]/).at(-1) ?? '';
 
 /** First characters of private keys in DER: PKCS 1 and 8, elliptic curves, Ed25519; of OpenSSH. */
 const KEY =

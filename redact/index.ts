@@ -120,9 +120,7 @@ export function* redactLiterals(json: string, mark: Marker, known = new Map<stri
 }
 
 /** Whether a literal of the JSON text may hold this text. */
-export function isIn(json: string, text: string): boolean {
-  return json.includes(JSON.stringify(text).slice(1, -1));
-}
+export const isIn = (json: string, text: string): boolean => json.includes(JSON.stringify(text).slice(1, -1));
 
 function findRepeated(text: string, known: readonly (readonly [string, string])[]): Span[] {
   return known.flatMap(([secret, type]) => {
@@ -231,9 +229,7 @@ function* readableLiterals(json: string): Generator<Literal & { readonly member:
   }
 }
 
-export function isJson(text: string): boolean {
-  return parseJson(text) !== undefined;
-}
+export const isJson = (text: string): boolean => parseJson(text) !== undefined;
 
 /** Maps ascending indices in a literal's value to offsets in its escaped form. */
 export function escapedOffsets(raw: string, indices: readonly number[]): number[] {

@@ -173,9 +173,7 @@ export function* findMatches(
   return spans;
 }
 
-export function getEnd({ index, 0: whole }: RegExpExecArray): number {
-  return index + whole.length;
-}
+export const getEnd = ({ index, 0: whole }: RegExpExecArray): number => index + whole.length;
 
 /** Finds where a run of characters ends, `run` being sticky; ascending offsets scan each character once. */
 export function createRunEnd(text: string, run: RegExp): (start: number) => number {
@@ -302,9 +300,7 @@ function isUnknownToken(run: string, before: string, after: string): boolean {
   );
 }
 
-export function isMixedKey(text: string): boolean {
-  return /[a-z]/.test(text) && /[A-Z]/.test(text) && /\d\D+\d/.test(text);
-}
+export const isMixedKey = (text: string): boolean => /[a-z]/.test(text) && /[A-Z]/.test(text) && /\d\D+\d/.test(text);
 
 const REACH = 300;
 const KEYS_NEAR_ID: Readonly<Record<string, RegExp>> = {

@@ -107,6 +107,4 @@ function savedSentence({ direct_usd: direct, sent_usd: sent }: Row): string {
 }
 
 /** Of direct. */
-function ratio(value: number | null): string {
-  return value === null ? '' : value.toFixed(2);
-}
+const ratio = (value: number | null): string => (value === null ? '' : value.toFixed(2));

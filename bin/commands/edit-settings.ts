@@ -62,6 +62,4 @@ export async function removeEntries(
 }
 
 /** The token is for programs, not for a screen that others may see. */
-function masked(value: string): string {
-  return value.replace(/(\/\/[^:/@]+:)[^/@]+@/, '$1…@');
-}
+const masked = (value: string): string => value.replace(/(\/\/[^:/@]+:)[^/@]+@/, '$1…@');

@@ -164,6 +164,4 @@ function whyLines(fact: FactReason): string[] {
   return [`${shortId(id)}  ${concept}: ${oneLine(value)}`, ...shown];
 }
 
-function percent(salience: number): string {
-  return `${Math.round(salience * 100)} %`;
-}
+const percent = (salience: number): string => `${Math.round(salience * 100)} %`;

@@ -67,9 +67,7 @@ export function registerInbox(program: Command, context: Context): void {
 }
 
 /** Claude's own commands add nothing in the user's name. */
-function speaker({ env }: Context): 'user' | 'tool' {
-  return env['CLAUDECODE'] ? 'tool' : 'user';
-}
+const speaker = ({ env }: Context): 'user' | 'tool' => (env['CLAUDECODE'] ? 'tool' : 'user');
 
 function withFields<T extends Command>(command: T): T {
   return command

@@ -98,9 +98,7 @@ function quoted(line: string, question: Question): string {
   );
 }
 
-function textAnswer(text: string): Answer {
-  return { kind: 'message', blocks: [{ type: 'text', text }] };
-}
+const textAnswer = (text: string): Answer => ({ kind: 'message', blocks: [{ type: 'text', text }] });
 
 function calling({ thinking, text, tools }: StoryRound): AnswerBlock[] {
   return [

@@ -51,6 +51,4 @@ export const RECORDING = JSON.parse(
 
 export const STORY = RECORDING.sessions;
 
-export function isQuestion(turn: StoryTurn): turn is Question {
-  return turn.answer === null;
-}
+export const isQuestion = (turn: StoryTurn): turn is Question => turn.answer === null;

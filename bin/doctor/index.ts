@@ -14,18 +14,14 @@ export interface Check {
   readonly fix: string;
 }
 
-export function good(id: string, detail: string): Check {
-  return { id, ok: true, state: 'ok', detail, fix: '' };
-}
+export const good = (id: string, detail: string): Check => ({ id, ok: true, state: 'ok', detail, fix: '' });
 
 export function bad(id: string, detail: string, fix: string): Check {
   return { id, ok: false, state: 'problem', detail, fix };
 }
 
 /** What cannot be checked now. */
-export function unknown(id: string, detail: string): Check {
-  return { id, ok: true, state: 'unknown', detail, fix: '' };
-}
+export const unknown = (id: string, detail: string): Check => ({ id, ok: true, state: 'unknown', detail, fix: '' });
 
 const LEAST_NODE = [20, 19] as const;
 

@@ -27,9 +27,7 @@ export const WRITERS: Readonly<Record<string, string>> = {
 };
 
 /** The last six characters of an id, which tell it apart and are accepted for it. */
-export function shortId(id: string): string {
-  return id.slice(-6);
-}
+export const shortId = (id: string): string => id.slice(-6);
 
 /** Lines as a model gets them, with short ids and without codes. */
 export function withoutCodes(text: string): string {
@@ -45,9 +43,7 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / DAY)} d ${Math.floor((ms % DAY) / HOUR)} h`;
 }
 
-export function count(value: number): string {
-  return Math.round(value).toLocaleString('en-US');
-}
+export const count = (value: number): string => Math.round(value).toLocaleString('en-US');
 
 /** `7d`, `12h`, `30m`, `2w`, or an ISO date (its beginning here) or time. @throws CometError `usage` */
 export function parseSince(text: string, nowMs: number): number {

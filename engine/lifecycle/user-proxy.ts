@@ -60,13 +60,9 @@ function findUserProxy(env: NodeJS.ProcessEnv): string {
 }
 
 /** Programs take `proxy.example:3128` as well, the setting does not. */
-function withScheme(url: string): string {
-  return url === '' || url.includes('://') ? url : `http://${url}`;
-}
+const withScheme = (url: string): string => (url === '' || url.includes('://') ? url : `http://${url}`);
 
-function rememberedFile(paths: HomePaths): string {
-  return path.join(paths.runDir, 'upstream-proxy.json');
-}
+const rememberedFile = (paths: HomePaths): string => path.join(paths.runDir, 'upstream-proxy.json');
 
 async function remember(paths: HomePaths, url: string, noProxy: string): Promise<void> {
   const file = rememberedFile(paths);

@@ -6,9 +6,7 @@ const START = '[comet-cc: origin ';
 const LINE = /^\[comet-cc: origin (user|assistant|tool|external), seal ([0-9a-f]{32})\]\s*$/;
 
 /** What a client names a text by that it wants sealed. */
-export function sealDigest(text: string): string {
-  return sha256(text.trim());
-}
+export const sealDigest = (text: string): string => sha256(text.trim());
 
 export type Seals = ReturnType<typeof createSeals>;
 

@@ -59,9 +59,7 @@ export async function transcriptTitle(file: string): Promise<string> {
   return shortTitle(ownTitle(text, path.basename(file, '.jsonl')) || firstPrompt(text));
 }
 
-function shortTitle(text: string): string {
-  return clip(oneLine(text), TITLE_CHARS);
-}
+const shortTitle = (text: string): string => clip(oneLine(text), TITLE_CHARS);
 
 /** The user's title, else the model's, else the summary of a version that had no titles; '' without any. */
 function ownTitle(text: string, sessionId: string): string {

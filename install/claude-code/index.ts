@@ -164,6 +164,4 @@ export async function inspectHooks(settings: string, commands: HookCommands) {
 }
 
 /** Claude Code ignores settings with comments or the like, so what is written there would have no effect. */
-function isPlain(text: string): boolean {
-  return text.trim() === '' || parseJson(text) !== undefined;
-}
+const isPlain = (text: string): boolean => text.trim() === '' || parseJson(text) !== undefined;

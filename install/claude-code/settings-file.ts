@@ -83,14 +83,10 @@ export function claudeDirectory(env: NodeJS.ProcessEnv): string {
   return env['CLAUDE_CONFIG_DIR'] || path.join(env['HOME'] || os.homedir(), '.claude');
 }
 
-export function userSettingsFile(env: NodeJS.ProcessEnv): string {
-  return path.join(claudeDirectory(env), 'settings.json');
-}
+export const userSettingsFile = (env: NodeJS.ProcessEnv): string => path.join(claudeDirectory(env), 'settings.json');
 
 /** What Claude Code reads in every project of this user. */
-export function userMemoryFile(env: NodeJS.ProcessEnv): string {
-  return path.join(claudeDirectory(env), 'CLAUDE.md');
-}
+export const userMemoryFile = (env: NodeJS.ProcessEnv): string => path.join(claudeDirectory(env), 'CLAUDE.md');
 
 export async function settingsEnv(file: string): Promise<Record<string, unknown>> {
   // Missing, unreadable or not JSON: Claude Code ignores it too.

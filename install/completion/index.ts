@@ -100,9 +100,7 @@ function valueFlags(command: CommandHelp): { readonly after: string[]; readonly 
 }
 
 /** Names joined by slashes, as '/memory/ls'; '' for the program itself. */
-function commandPath({ path }: Pick<CommandHelp, 'path'>): string {
-  return path.map((name) => `/${name}`).join('');
-}
+const commandPath = ({ path }: Pick<CommandHelp, 'path'>): string => path.map((name) => `/${name}`).join('');
 
 /** A function and its registration; also for bash 3.2, which has neither maps nor `mapfile`. */
 export function bashCompletion(commands: readonly CommandHelp[]): string {
@@ -211,10 +209,6 @@ function flagLine({ path }: CommandHelp, { short, long, description, takesValue,
   return `complete -c comet-cc -n ${where}${names}${value}${detail(description)}`;
 }
 
-function detail(description: string): string {
-  return description === '' ? '' : ` -d ${quoted(description)}`;
-}
+const detail = (description: string): string => (description === '' ? '' : ` -d ${quoted(description)}`);
 
-function quoted(text: string): string {
-  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
-}
+const quoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;

@@ -56,6 +56,4 @@ function findUnsynced(text: string): readonly unknown[] {
   return (getValueAt(text, [UNSYNCED_KEY]) ?? []) as readonly unknown[];
 }
 
-function indexOf(text: string, name: string): number {
-  return findEntries(text).findIndex((entry) => entry?.name === name);
-}
+const indexOf = (text: string, name: string): number => findEntries(text).findIndex((entry) => entry?.name === name);

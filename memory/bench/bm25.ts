@@ -53,6 +53,4 @@ export function bestSnippet(text: string, query: string, chars: number): string 
   return pieces[scores.indexOf(Math.max(...scores))] ?? '';
 }
 
-export function findWords(text: string): string[] {
-  return text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
-}
+export const findWords = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];

@@ -128,9 +128,7 @@ function saidByUser(text: string, turns: readonly TurnText[]): boolean {
 
 const usersWords = memoize(({ user }: TurnText) => new Set([user, ...split(user)].map(flat)));
 
-function wholeText(turn: TurnText): string {
-  return [turn.user, ...turn.parts.map((part) => part.text)].join('\n');
-}
+const wholeText = (turn: TurnText): string => [turn.user, ...turn.parts.map((part) => part.text)].join('\n');
 
 function rests(text: string, named: readonly TurnText[], turns: readonly TurnText[]): boolean {
   const words = [...new Set(getWords(text))];
@@ -146,6 +144,4 @@ function getWords(text: string): string[] {
   return words.map((word) => trimEnd(word, './:@-')).filter((word) => word.length > 2);
 }
 
-export function flat(text: string): string {
-  return trimEnd(text.toLowerCase().replace(/\s+/g, ' '), '.! ').trim();
-}
+export const flat = (text: string): string => trimEnd(text.toLowerCase().replace(/\s+/g, ' '), '.! ').trim();

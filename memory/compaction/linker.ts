@@ -122,13 +122,9 @@ function withLinks(chosen: ReadonlyMap<string, readonly string[]>, catalogue: No
 }
 
 /** Tool nodes are reached through their turn; superseded nodes are not linked. */
-function isLinkable(node: MemoryNode): boolean {
-  return node.project !== '' && !isBundled(node) && !isPast(node);
-}
+const isLinkable = (node: MemoryNode): boolean => node.project !== '' && !isBundled(node) && !isPast(node);
 
-function isLinked(node: MemoryNode): boolean {
-  return isLinkable(node) && !isFromText(node);
-}
+const isLinked = (node: MemoryNode): boolean => isLinkable(node) && !isFromText(node);
 
 export interface NodeSimilarity {
   /** Cosine of one summary encoded as a query and the other summary. */

@@ -256,9 +256,7 @@ async function summarize(
 }
 
 /** False when a turn was removed during the model call. */
-function isKnown({ store }: State, { turns }: Batch): boolean {
-  return turns.every(({ turnId }) => store.isSettled(turnId));
-}
+const isKnown = ({ store }: State, { turns }: Batch): boolean => turns.every(({ turnId }) => store.isSettled(turnId));
 
 async function replace(
   { compactor, model, store, catalogue, clock, revisions, linker, nodeLimit }: State,

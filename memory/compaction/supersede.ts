@@ -183,9 +183,7 @@ function isBefore(former: MemoryNode, next: MemoryNode): boolean {
   return former.valid_from < next.valid_from;
 }
 
-function isAtLeast(origin: Origin, other: Origin): boolean {
-  return lowestOrigin([origin, other]) === other;
-}
+const isAtLeast = (origin: Origin, other: Origin): boolean => lowestOrigin([origin, other]) === other;
 
 function withClosed(former: MemoryNode, closed: readonly Statement[], next: MemoryNode): MemoryNode {
   const end = { valid_to: next.valid_from, superseded_by: next.node_id };

@@ -209,9 +209,7 @@ function getLine(text: string, { node_id }: MemoryNode, getLink: BriefInput['get
 const TODAY = '## Today';
 
 /** Name of a day's page in the library. */
-export function inboxName(day: string): string {
-  return `inbox/${day}.md`;
-}
+export const inboxName = (day: string): string => `inbox/${day}.md`;
 
 /** The page of a day with a brief on top; every other line stays as it is. */
 export function withBrief(page: string | null, day: string, brief: string): string {
@@ -237,10 +235,6 @@ export function withoutBrief(page: string, day: string, digest: string): string 
   return page;
 }
 
-export function briefDigest(brief: string): string {
-  return sha256(brief, 16);
-}
+export const briefDigest = (brief: string): string => sha256(brief, 16);
 
-function titleLine(day: string): string {
-  return `# Inbox ${day}\n\n`;
-}
+const titleLine = (day: string): string => `# Inbox ${day}\n\n`;

@@ -88,17 +88,13 @@ export async function buildChangeSet(input: ChangeSetInput) {
   };
 }
 
-function inScope({ project }: State, node: MemoryNode): boolean {
-  return project === null || node.project === project;
-}
+const inScope = ({ project }: State, node: MemoryNode): boolean => project === null || node.project === project;
 
 function scoped(state: State): ReadonlyMap<string, MemoryNode> {
   return new Map([...state.after].filter(([, node]) => inScope(state, node)));
 }
 
-function get({ after }: State, ids: readonly string[]): MemoryNode[] {
-  return ids.flatMap((id) => after.get(id) ?? []);
-}
+const get = ({ after }: State, ids: readonly string[]): MemoryNode[] => ids.flatMap((id) => after.get(id) ?? []);
 
 function putNodes({ after }: State, nodes: readonly MemoryNode[]): void {
   for (const node of nodes) after.set(node.node_id, node);
@@ -206,9 +202,7 @@ function seenNow({ before, after, later, rule, seen }: State, looked: readonly M
   return digests;
 }
 
-export function shortDigest(node: MemoryNode): string {
-  return contentDigest(node).slice(0, 12);
-}
+export const shortDigest = (node: MemoryNode): string => contentDigest(node).slice(0, 12);
 
 /** Canonical forms of abbreviations and variants. */
 const SYNONYMS = new Map(

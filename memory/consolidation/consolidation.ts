@@ -189,9 +189,7 @@ async function planPass(parts: Parts, input: PassInput) {
   };
 }
 
-function isFull({ projectDir, noBrief = false }: ConsolidationRequest): boolean {
-  return projectDir === undefined && !noBrief;
-}
+const isFull = ({ projectDir, noBrief = false }: ConsolidationRequest): boolean => projectDir === undefined && !noBrief;
 
 interface Before {
   readonly nodes: readonly MemoryNode[];

@@ -114,9 +114,7 @@ function distinctFacts(facts: readonly Fact[]): Fact[] {
   });
 }
 
-function distinct(items: readonly string[]): string[] {
-  return [...new Set(items)];
-}
+const distinct = (items: readonly string[]): string[] => [...new Set(items)];
 
 export type MergeText = Pick<MemoryNode, 'summary' | 'trigger'>;
 
@@ -153,9 +151,7 @@ export function isSettled(node: MemoryNode, { isWaiting }: Pick<MergeRule, 'isWa
 }
 
 /** The user's own and pinned nodes stay unchanged. */
-export function isUsers(node: MemoryNode): boolean {
-  return node.author.by === 'user' || node.pinned_from !== undefined;
-}
+export const isUsers = (node: MemoryNode): boolean => node.author.by === 'user' || node.pinned_from !== undefined;
 
 /** Requires the same origin, so that a merge changes no node's trust; absorbs a HIGH node only if both say the same. */
 export function mayMerge(keeper: MemoryNode, younger: MemoryNode, rule: MergeRule): boolean {
@@ -205,9 +201,7 @@ export function byAge(one: MemoryNode, other: MemoryNode): number {
   return compareText(one.created_at, other.created_at) || compareText(one.node_id, other.node_id);
 }
 
-function saying({ summary, facts }: MemoryNode): string {
-  return [summary, ...facts.map(({ value }) => value)].join('\n');
-}
+const saying = ({ summary, facts }: MemoryNode): string => [summary, ...facts.map(({ value }) => value)].join('\n');
 
 /** Different values of one concept, or one value with both polarities, are a change, not a repetition. */
 export function contradicts(one: MemoryNode, other: MemoryNode): boolean {

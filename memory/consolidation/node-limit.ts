@@ -108,6 +108,4 @@ function mayMergeOld(node: MemoryNode, rule: Pick<MergeRule, 'isWaiting'>): bool
   );
 }
 
-function getTurns(fold: OldPair): number {
-  return fold.reduce((sum, { turns }) => sum + turns.length, 0);
-}
+const getTurns = (fold: OldPair): number => fold.reduce((sum, { turns }) => sum + turns.length, 0);

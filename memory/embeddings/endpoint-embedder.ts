@@ -88,9 +88,7 @@ function createAsker(options: ModelEndpointOptions, signal: AbortSignal) {
   };
 }
 
-function hasWords(text: string): boolean {
-  return /[\p{L}\p{N}]/u.test(text);
-}
+const hasWords = (text: string): boolean => /[\p{L}\p{N}]/u.test(text);
 
 function getAddress(baseUrl: string): string {
   const base = trimEnd(baseUrl, '/');

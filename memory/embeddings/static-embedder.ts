@@ -65,9 +65,7 @@ const MAX_CHARS = 20_000;
  *
  * @returns a unit vector, or all zeros for a text without words
  */
-export function hashVector(text: string, dimensions: number): Float32Array {
-  return runAtOnce(hashText(text, dimensions));
-}
+export const hashVector = (text: string, dimensions: number): Float32Array => runAtOnce(hashText(text, dimensions));
 
 function* hashText(text: string, dimensions: number): Steps<Float32Array> {
   const vector = new Float32Array(dimensions);

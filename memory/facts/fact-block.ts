@@ -58,6 +58,4 @@ function isNamed(ontology: Ontology, concept: string, { prefixes, classes }: Fac
 }
 
 /** A value cannot end its quotation. */
-export function quoteValue(value: string): string {
-  return `"${neutralLine(value, VALUE_CHARS).replace(/["“”„‟«»`]/g, "'")}"`;
-}
+export const quoteValue = (value: string): string => `"${neutralLine(value, VALUE_CHARS).replace(/["“”„‟«»`]/g, "'")}"`;

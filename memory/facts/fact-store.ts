@@ -149,13 +149,9 @@ export function createFactStore({ state, ...rules }: FactStoreOptions) {
 
 type Rules = Pick<FactStoreOptions, 'ontology' | 'similarity'>;
 
-function declared({ ontology }: Rules, concept: string): Concept {
-  return conceptNamed(ontology, concept) as Concept;
-}
+const declared = ({ ontology }: Rules, concept: string): Concept => conceptNamed(ontology, concept) as Concept;
 
-function getClass(rules: Rules, { concept }: Fact): PersistenceClass {
-  return declared(rules, concept).persistence_class;
-}
+const getClass = (rules: Rules, { concept }: Fact): PersistenceClass => declared(rules, concept).persistence_class;
 
 /** Whether a turn of this session concerns the fact. */
 function isWithin(rules: Rules, fact: Fact, sessionId: string): boolean {
@@ -174,9 +170,7 @@ function findFact(rules: Rules, facts: readonly Fact[], extracted: ExtractedFact
   return similar.toSorted((one, other) => other.score - one.score)[0]?.fact;
 }
 
-export function getKey(value: string): string {
-  return value.trim().toLowerCase();
-}
+export const getKey = (value: string): string => value.trim().toLowerCase();
 
 function getSource({ evidence }: ExtractedFact, { turnId, sessionId }: TurnSource) {
   return { evidence, turn_id: turnId, session_id: sessionId };

@@ -24,9 +24,7 @@ export const factSchema = z.object({
 export type Fact = Readonly<z.infer<typeof factSchema>>;
 
 /** Facts of these concepts are the user's, in every project. */
-export function isOfUser(concept: string): boolean {
-  return concept.startsWith('Person.');
-}
+export const isOfUser = (concept: string): boolean => concept.startsWith('Person.');
 
 export const factStateSchema = z.object({
   version: z.literal(1),

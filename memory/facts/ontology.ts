@@ -118,9 +118,7 @@ export function isLasting(ontology: Ontology, concept: string): boolean {
 }
 
 /** Ordered by name. */
-export function conceptNames(ontology: Ontology): string[] {
-  return Object.keys(ontology.concepts).sort(compareText);
-}
+export const conceptNames = (ontology: Ontology): string[] => Object.keys(ontology.concepts).sort(compareText);
 
 export function ontologyJsonSchema(): Record<string, unknown> {
   return { ...z.toJSONSchema(ontologySchema, { io: 'input' }), title: 'Ontology of facts' };

@@ -105,9 +105,7 @@ function getClauses(sentence: string): string[] {
   return [...new Set(clauses)];
 }
 
-function isBalanced(text: string): boolean {
-  return text.split(/["“”]/).length % 2 === 1;
-}
+const isBalanced = (text: string): boolean => text.split(/["“”]/).length % 2 === 1;
 
 /** What the user typed, one paragraph or item each, without what was pasted. */
 function getOwnWords(text: string): string[] {

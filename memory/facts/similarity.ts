@@ -16,6 +16,4 @@ export function fuzzySimilarity(threshold = 0.8): Similarity {
 }
 
 /** False for values that are different however similar the rest. */
-export function isComparable(one: string, other: string): boolean {
-  return getMarks(one) === getMarks(other);
-}
+export const isComparable = (one: string, other: string): boolean => getMarks(one) === getMarks(other);

@@ -174,6 +174,4 @@ function getTitle({ headings }: Chunk, file: string): string {
   return clip([getName(file), ...headings].join(' › ').replace(/\s+/g, ' '), 200);
 }
 
-function getName(file: string): string {
-  return file.split(/[\\/]/).at(-1) ?? file;
-}
+const getName = (file: string): string => file.split(/[\\/]/).at(-1) ?? file;

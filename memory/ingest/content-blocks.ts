@@ -12,18 +12,14 @@ export function findBlocks(content: unknown): readonly Block[] {
 }
 
 /** A redacted or damaged message is still readable text. */
-export function getBlocks({ content }: CapturedMessage): readonly Block[] {
-  return findBlocks(parseJson(content) ?? content);
-}
+export const getBlocks = ({ content }: CapturedMessage): readonly Block[] => findBlocks(parseJson(content) ?? content);
 
 /** The text blocks, without what comet-cc injected. */
 export function findTexts(blocks: readonly Block[]): string[] {
   return blocks.filter(isText).map((block) => stripOwnBlocks(toText(block['text'])));
 }
 
-export function isText(block: Block): boolean {
-  return block['type'] === 'text';
-}
+export const isText = (block: Block): boolean => block['type'] === 'text';
 
 /** Visible text of a block's `content`; images become marks such as `[image png 1280×720]`, other blocks are dropped. */
 export function contentText(content: unknown): string {
@@ -37,9 +33,7 @@ export function contentText(content: unknown): string {
 }
 
 /** Removes from a result or an answer what Claude Code and comet-cc injected. */
-export function stripInjected(text: string): string {
-  return stripOwnBlocks(cutSpans(text, ...REMINDER)).trim();
-}
+export const stripInjected = (text: string): string => stripOwnBlocks(cutSpans(text, ...REMINDER)).trim();
 
 /** An unclosed span extends to the end. */
 function cutSpans(text: string, open: string, close: string): string {
@@ -58,9 +52,7 @@ function cutSpans(text: string, open: string, close: string): string {
 }
 
 /** Names a text block or a result in the `origins` of a turn. */
-export function digestText(text: string): string {
-  return sha256(text.trim(), 16);
-}
+export const digestText = (text: string): string => sha256(text.trim(), 16);
 
 /** Tag name of every fenced block that comet-cc injects. */
 const MARK = 'comet-cc-memory';

@@ -162,9 +162,7 @@ export function createFileReferences({ sources, sourcePatience = 1, getProject, 
   };
 }
 
-function stateKey(root: string, { path, sha256 }: FileMark): string {
-  return `${root}\0${path}\0${sha256}`;
-}
+const stateKey = (root: string, { path, sha256 }: FileMark): string => `${root}\0${path}\0${sha256}`;
 
 /** Input key of the file path, per tool. */
 const FILE_TOOLS: Readonly<Record<string, string>> = {

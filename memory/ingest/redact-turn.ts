@@ -120,6 +120,4 @@ function getSpans(text: string): string[] {
   ];
 }
 
-function trimPunctuation(text: string): string {
-  return trimEnd(text.trim(), '.!?,:;');
-}
+const trimPunctuation = (text: string): string => trimEnd(text.trim(), '.!?,:;');

@@ -40,9 +40,7 @@ type Marked = CapturedTurn & Partial<Pick<JournalTurn, 'files' | 'echoes' | 'rec
  * The readable text of a turn with the origin of each part. After a result from outside the project, everything that
  * the assistant writes in the turn is `external`. A turn that repeats earlier external text is tainted from its start.
  */
-export function readTurn(turn: Marked): TurnText {
-  return readTurnPart(turn, false).text;
-}
+export const readTurn = (turn: Marked): TurnText => readTurnPart(turn, false).text;
 
 /** Reads a part of a turn. @param tainted  whether the preceding parts were, as is returned for the next one */
 export function readTurnPart(turn: Marked, tainted: boolean) {

@@ -216,23 +216,13 @@ function getDay(atMs: number): Day {
   return { year: at.getFullYear(), month: at.getMonth(), date: at.getDate() };
 }
 
-function startOf({ year, month, date }: Day): number {
-  return new Date(year, month, date).getTime();
-}
+const startOf = ({ year, month, date }: Day): number => new Date(year, month, date).getTime();
 
-function daysToMonday(today: Day): number {
-  return 7 - ((getWeekday(today) + 6) % 7);
-}
+const daysToMonday = (today: Day): number => 7 - ((getWeekday(today) + 6) % 7);
 
-function getWeekday({ year, month, date }: Day): number {
-  return new Date(Date.UTC(year, month, date)).getUTCDay();
-}
+const getWeekday = ({ year, month, date }: Day): number => new Date(Date.UTC(year, month, date)).getUTCDay();
 
-function addDays(day: Day, days: number): Day {
-  return { ...day, date: day.date + days };
-}
+const addDays = (day: Day, days: number): Day => ({ ...day, date: day.date + days });
 
 /** Overflowing months and dates carry over. */
-function toIso({ year, month, date }: Day): string {
-  return new Date(Date.UTC(year, month, date)).toISOString().slice(0, 10);
-}
+const toIso = ({ year, month, date }: Day): string => new Date(Date.UTC(year, month, date)).toISOString().slice(0, 10);

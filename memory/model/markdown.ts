@@ -94,9 +94,7 @@ export function parseDocument(text: string): NodeDocument | string {
 }
 
 /** The end of a node id, which is its own within a session. */
-export function idTail(nodeId: string): string {
-  return nodeId.slice(-6);
-}
+export const idTail = (nodeId: string): string => nodeId.slice(-6);
 
 function readSeen({ values }: FrontMatter): ReadonlySet<string> | null {
   return typeof values['seen'] === 'string' ? new Set(values['seen'].split(' ')) : null;
@@ -176,9 +174,7 @@ const KEYS: Readonly<Record<string, keyof MemoryNode>> = {
   [VALUES]: 'values',
 };
 
-function getKey(name: string): keyof MemoryNode | undefined {
-  return Object.hasOwn(KEYS, name) ? KEYS[name] : undefined;
-}
+const getKey = (name: string): keyof MemoryNode | undefined => (Object.hasOwn(KEYS, name) ? KEYS[name] : undefined);
 
 const READ = '`comet-cc memory show ';
 
@@ -262,9 +258,7 @@ function parseSchema1Fields(lines: readonly string[]): Record<string, unknown> |
 }
 
 /** A value that is written as it is, a figure too. */
-function isBare(value: string): boolean {
-  return isOneLine(value) && !value.startsWith('"');
-}
+const isBare = (value: string): boolean => isOneLine(value) && !value.startsWith('"');
 
 function parseBlock(name: string, body: readonly string[], origin: unknown): unknown {
   const lines = body.filter((line) => line.trim() !== '');
@@ -278,9 +272,7 @@ function parseBlock(name: string, body: readonly string[], origin: unknown): unk
   return lines.map((line) => parseItem(line, shown, typed));
 }
 
-function problem(key: string, expected: string): ParsedSection {
-  return { kind: 'problem', message: `${key}: ${expected}` };
-}
+const problem = (key: string, expected: string): ParsedSection => ({ kind: 'problem', message: `${key}: ${expected}` });
 
 /** A string as it is where it reads back the same, everything else as JSON: the values of claims, and of schema 1. */
 export function writeValue(value: unknown): string {
@@ -304,9 +296,7 @@ export function isPlainText(text: string): boolean {
   return text !== '' && text === text.trim() && !/[\0-\x08\x0b-\x1f\x7f]|\p{Surrogate}/u.test(text);
 }
 
-export function isOneLine(text: string): boolean {
-  return isPlainText(text) && !text.includes('\n');
-}
+export const isOneLine = (text: string): boolean => isPlainText(text) && !text.includes('\n');
 
 /** Lines that would read as headings get a backslash; those that had one already get one more. */
 export function escapeHeadings(text: string): string {
@@ -384,9 +374,7 @@ function renderYamlValue(value: unknown): string {
 }
 
 /** @returns the mapping, or what is wrong with it */
-export function parseYaml(text: string): Record<string, unknown> | string {
-  return parsePlainYaml(text) ?? parseAnyYaml(text);
-}
+export const parseYaml = (text: string): Record<string, unknown> | string => parsePlainYaml(text) ?? parseAnyYaml(text);
 
 /** The lines that `renderYaml` writes: a full parser takes 20 times as long for each of thousands of nodes. */
 function parsePlainYaml(text: string): Record<string, unknown> | null {

@@ -14,18 +14,14 @@ export type {
 } from './node-schema.ts';
 
 /** Written without a model and not replaced yet. */
-export function isDraft(node: MemoryNode): boolean {
-  return node.status === 'draft' && !isRedirect(node);
-}
+export const isDraft = (node: MemoryNode): boolean => node.status === 'draft' && !isRedirect(node);
 
 /** A draft that a model may still replace; after a day its session has spent what such calls may cost. */
 export function isWaitingDraft(node: MemoryNode, nowMs: number): boolean {
   return isDraft(node) && Date.parse(node.created_at) > nowMs - DAY_MS;
 }
 
-export function isRedirect(node: MemoryNode): node is RedirectNode {
-  return node.kind === 'redirect';
-}
+export const isRedirect = (node: MemoryNode): node is RedirectNode => node.kind === 'redirect';
 
 export function redirectTo(node: MemoryNode, target: string, at: string): RedirectNode {
   const was = isRedirect(node) ? node.was : node.kind;
@@ -50,14 +46,10 @@ export function withoutSuccessor({ superseded_as: _, ...rest }: MemoryNode): Mem
 }
 
 /** Rules where there is no model. */
-export function getAuthor(model: string | null): Author {
-  return model === null ? { by: 'rules' } : { by: 'model', model };
-}
+export const getAuthor = (model: string | null): Author => (model === null ? { by: 'rules' } : { by: 'model', model });
 
 /** A chunk of an imported document. */
-export function isFromText(node: MemoryNode): boolean {
-  return node.kind === 'document' || node.kind === 'note';
-}
+export const isFromText = (node: MemoryNode): boolean => node.kind === 'document' || node.kind === 'note';
 
 /** Label of a node that another person's machine published: the first of its source links. */
 export const TEAMMATE = 'teammate:';
@@ -88,9 +80,7 @@ export function getTitleOrigin({ title = '', title_origin, origin }: MemoryNode)
   return title === '' ? origin : (title_origin ?? origin);
 }
 
-export function isGroup(node: MemoryNode): boolean {
-  return (isRedirect(node) ? node.was : node.kind) === 'group';
-}
+export const isGroup = (node: MemoryNode): boolean => (isRedirect(node) ? node.was : node.kind) === 'group';
 
 /** A passive memory is shown in the session context and never searched; one that was pinned is searched as before. */
 export function isSearched({ recall_mode, pinned_from = recall_mode }: MemoryNode): boolean {

@@ -209,9 +209,7 @@ function endLines(lines: readonly string[], eol: string): readonly string[] {
   return last === undefined || last.endsWith('\n') ? lines : [...lines.slice(0, -1), last + eol];
 }
 
-function bare(line = ''): string {
-  return line.replace(/\r?\n$/, '').trimEnd();
-}
+const bare = (line = ''): string => line.replace(/\r?\n$/, '').trimEnd();
 
 const DEVICE = /^(?:con|prn|aux|nul|com\d|lpt\d)$/;
 const SLUG_CHARS = 60;

@@ -116,9 +116,7 @@ export function patchTask(text: string, { editBody = (body) => body, ...patch }:
 }
 
 /** Six hex digits. */
-export function taskId(name: string): string {
-  return sha256(name.toLowerCase(), 6);
-}
+export const taskId = (name: string): string => sha256(name.toLowerCase(), 6);
 
 /** Names and ids of open tasks. A task whose file cannot be read counts as open, because an editor may be saving it. */
 export function openNames({ tasks, problems }: TaskListing): ReadonlySet<string> {

@@ -179,6 +179,4 @@ async function runKeyCommand({ keyCommand, env }: EndpointKeyOptions, signal: Ab
   return KEY.test(key) ? { kind: 'key', key } : missing('the key command printed no key, or more than a key');
 }
 
-function missing(detail: string): FoundKey {
-  return { kind: 'missing', detail };
-}
+const missing = (detail: string): FoundKey => ({ kind: 'missing', detail });

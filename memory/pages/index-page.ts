@@ -70,9 +70,7 @@ function linkTo(folder: string, name: string, title: string): string {
   return `- [${findTitle(title)}](${folder}/${pageAddress(name)}.md)`;
 }
 
-function findTitle(title: string): string {
-  return neutralLine(title, TITLE_CHARS).replace(/[[\]]/g, '');
-}
+const findTitle = (title: string): string => neutralLine(title, TITLE_CHARS).replace(/[[\]]/g, '');
 
 function taskLine(task: Task): string {
   const { name, title, trigger, project, origin } = task;
@@ -104,9 +102,7 @@ export function byUrgency(one: Task, other: Task): number {
 }
 
 /** Whether what a section says holds now and is said in the page's own voice. */
-export function isCurrent(section: string): boolean {
-  return !/^(?:before|reported)\b/i.test(section);
-}
+export const isCurrent = (section: string): boolean => !/^(?:before|reported)\b/i.test(section);
 
 /** How many statements hold now. */
 export const countStatements = memoize(

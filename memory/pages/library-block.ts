@@ -167,9 +167,7 @@ function toEntry(text: string, at: number) {
 }
 
 /** Neither said already nor an order to the reader: what a person wrote may be what Claude copied there. */
-function isSayable(text: string, { told }: BlockRules): boolean {
-  return !(hasInstructions(text) || wasTold(text, told));
-}
+const isSayable = (text: string, { told }: BlockRules): boolean => !(hasInstructions(text) || wasTold(text, told));
 
 /** Whether one of these lines says the same. */
 export function wasTold(text: string, lines: readonly string[]): boolean {

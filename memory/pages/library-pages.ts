@@ -199,9 +199,7 @@ export function* readShelf(
   return { texts, pages, others, problems };
 }
 
-function getStem(name: string): string {
-  return name.slice(name.indexOf('/') + 1).replace(/\.md$/, '');
-}
+const getStem = (name: string): string => name.slice(name.indexOf('/') + 1).replace(/\.md$/, '');
 
 function findTitle(name: string, text: string): string {
   return /^# (.{1,200})$/m.exec(text.slice(0, 4_000))?.[1] ?? getStem(name);

@@ -90,9 +90,7 @@ function findCurrent(name: string, page: Page) {
 }
 
 /** @param at  index in the lines after the front matter */
-function lineNumber({ front }: Page, at: number): number {
-  return front.length + at + 1;
-}
+const lineNumber = ({ front }: Page, at: number): number => front.length + at + 1;
 
 function linkProblems(texts: ReadonlyMap<string, string>): PageProblem[] {
   const linked = new Set<string>();

@@ -221,9 +221,7 @@ function end(state: State, draft: Draft, entry: Entry, day: string): void {
 }
 
 /** The same as long as its text and its first node are. */
-export function pageStatementId({ nodes: [nodeId = ''], text }: PageStatement): string {
-  return statementId(nodeId, text);
-}
+export const pageStatementId = ({ nodes: [nodeId = ''], text }: PageStatement): string => statementId(nodeId, text);
 
 /** What a newer node ended, as memory noticed when that was written. */
 function closeEnded(state: State, candidate: Candidate): void {

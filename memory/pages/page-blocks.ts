@@ -47,9 +47,7 @@ const MARK = /^\[changed on:: [^\]\n]{1,80}\]$/;
 const FENCE = /^(?:```|~~~)/;
 const ITEM = /^(?:[-*+]|\d{1,9}[.)]) /;
 
-function getDigest(...parts: readonly (string | number)[]): string {
-  return sha256(JSON.stringify(parts));
-}
+const getDigest = (...parts: readonly (string | number)[]): string => sha256(JSON.stringify(parts));
 
 /** The same for a page on every machine. */
 export function pageKey({ kind, scope, project, topic }: PageRef): string {
@@ -225,17 +223,11 @@ function labeled(lines: string[], label: string): string[] {
   return FENCE.test(last.trim()) ? [...lines, mark] : [...lines.slice(0, -1), `${last} ${mark}`];
 }
 
-function isGap(segment: Segment | undefined): boolean {
-  return segment !== undefined && segment.lines.join('') === '';
-}
+const isGap = (segment: Segment | undefined): boolean => segment !== undefined && segment.lines.join('') === '';
 
-function isHeading(segment: Segment | undefined): boolean {
-  return /^#{1,2} /.test(segment?.lines[0] ?? '');
-}
+const isHeading = (segment: Segment | undefined): boolean => /^#{1,2} /.test(segment?.lines[0] ?? '');
 
-function isItem(segment: Segment | undefined): boolean {
-  return ITEM.test(segment?.lines[0] ?? '');
-}
+const isItem = (segment: Segment | undefined): boolean => ITEM.test(segment?.lines[0] ?? '');
 
 /** With the heading of a section that it was the last of; a mark of the section's others is settled with it. */
 function remove(segments: Segment[], key: string): void {

@@ -112,9 +112,7 @@ function getCandidate(node: MemoryNode, statement: NodeStatement): Candidate | n
 }
 
 /** Twelve hex digits. */
-export function statementId(nodeId: string, text: string): string {
-  return sha256(`${nodeId}\n${text}`, 12);
-}
+export const statementId = (nodeId: string, text: string): string => sha256(`${nodeId}\n${text}`, 12);
 
 export function getAttribute(text: string): Attribute | null {
   const person = findPerson(text);

@@ -56,9 +56,7 @@ export function withClientDocuments(
   };
 }
 
-function far({ isFar }: RecallHit): number {
-  return isFar === true ? 1 : 0;
-}
+const far = ({ isFar }: RecallHit): number => (isFar === true ? 1 : 0);
 
 /** Most of the text: a part of it may be redacted, or have changed since. */
 function isSent(text: string, sends: (text: string) => boolean): boolean {

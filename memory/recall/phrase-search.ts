@@ -59,9 +59,7 @@ export function phraseInTurns(
   });
 }
 
-function isShown(node: MemoryNode): boolean {
-  return isSearched(node) && !isPast(node) && !isQuarantined(node);
-}
+const isShown = (node: MemoryNode): boolean => isSearched(node) && !isPast(node) && !isQuarantined(node);
 
 function getHit(node: MemoryNode, passage: Passage, turn: string): RecallHit {
   return { node, score: 1, line: memoryLine(node, passage), raw: { text: passage.text, turn }, lanes: {} };
@@ -92,6 +90,4 @@ function anyCase(word: string): RegExp {
   return new RegExp(word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&').replaceAll('i', '[iİ]'), 'iu');
 }
 
-function plain(text: string): string {
-  return text.toLowerCase().replace(/\s+/g, ' ').trim();
-}
+const plain = (text: string): string => text.toLowerCase().replace(/\s+/g, ' ').trim();

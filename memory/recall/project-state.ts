@@ -126,9 +126,7 @@ function getItems(kind: 'open' | 'decided'): (node: MemoryNode) => StateItem[] {
 }
 
 /** A note is a text like a document, unless the user noted an open item or a decision. */
-function isStated({ open = [], decisions = [] }: MemoryNode): boolean {
-  return open.length + decisions.length > 0;
-}
+const isStated = ({ open = [], decisions = [] }: MemoryNode): boolean => open.length + decisions.length > 0;
 
 /** Whether the user said that an item is over, in whatever memory of before that it stands. */
 function findClosed(nodes: readonly MemoryNode[], list: 'open' | 'decisions'): (item: StateItem) => boolean {

@@ -29,9 +29,7 @@ const CALL_WORDS =
   /\b(?:commands?|scripts?|cli|shell|paths?|files?|folder|director(?:y|ies)|flags?|options?|arguments?|quer(?:y|ies))\b/i;
 
 /** Whether the query asks for what stands in calls of tools: a command, a path. */
-export function namesCall(query: string): boolean {
-  return CALL_WORDS.test(query);
-}
+export const namesCall = (query: string): boolean => CALL_WORDS.test(query);
 
 /** Beginning and end: pastes stand in the middle, what is asked at either side. */
 function bounded(text: string, maxChars: number): string {
@@ -44,14 +42,10 @@ const PAST_WORDS =
   /\b(?:before|previous\w*|used to|former\w*|old(?:er)?|earlier|original\w*|at first|back then|in the past|history|replaced|superseded|no longer|any ?more|until|did we|were we|was our|what was|which was)\b/i;
 
 /** Whether the query asks for what was so once. */
-export function asksPast(query: string): boolean {
-  return PAST_WORDS.test(query);
-}
+export const asksPast = (query: string): boolean => PAST_WORDS.test(query);
 
 const EXACT_WORDS =
   /\b(?:exact(?:ly)?|verbatim|word for word|wording|literal(?:ly)?|quote[ds]?|precise(?:ly)?|to the letter)\b|\b(?:which|what)(?: \w+)? (?:port|version|limit|threshold|timeout|number|value|hash|key|id|url|address|path|flag|command|date|time|amount|price|rate|size|figure)s?\b|\bhow (?:many|much|often|long|large|big|high|wide)\b/i;
 
 /** Whether the query asks for an exact value or wording, which a summary may have rounded or put in other words. */
-export function asksExact(query: string): boolean {
-  return EXACT_WORDS.test(query);
-}
+export const asksExact = (query: string): boolean => EXACT_WORDS.test(query);

@@ -192,11 +192,7 @@ const TELLS_TIME = new RegExp(
   'i',
 );
 
-export function asksWhen(question: string): boolean {
-  return ASKS_WHEN.test(question.trim());
-}
+export const asksWhen = (question: string): boolean => ASKS_WHEN.test(question.trim());
 
 /** Whether a text tells a time: a date, or one that is reckoned from when it was said. */
-export function tellsTime(text: string): boolean {
-  return TELLS_TIME.test(text);
-}
+export const tellsTime = (text: string): boolean => TELLS_TIME.test(text);

@@ -43,13 +43,9 @@ export function keptReason(node: MemoryNode, rules: ShareRules): KeptReason | nu
 }
 
 /** Redaction takes out what the tags enclose; a tag that is left says that it could not. */
-export function isPrivate(node: MemoryNode): boolean {
-  return isPrivateText(JSON.stringify(node));
-}
+export const isPrivate = (node: MemoryNode): boolean => isPrivateText(JSON.stringify(node));
 
-export function isPrivateText(text: string): boolean {
-  return PRIVATE_TAG.test(text);
-}
+export const isPrivateText = (text: string): boolean => PRIVATE_TAG.test(text);
 
 /** The node as it leaves: redacted again, for others without what names the user's turns, pins and files elsewhere. */
 export async function outgoing(
@@ -118,9 +114,7 @@ export function fromTeammate(node: MemoryNode, { machine, name, isTrusted }: Pub
 }
 
 /** The user's own node from another machine: its origin holds, a label of a teammate in it does not. */
-export function fromOwnMachine(node: MemoryNode): MemoryNode {
-  return { ...node, source_links: withoutLabels(node) };
-}
+export const fromOwnMachine = (node: MemoryNode): MemoryNode => ({ ...node, source_links: withoutLabels(node) });
 
 function withoutLabels({ source_links }: MemoryNode): string[] {
   return source_links.filter((link) => !link.startsWith(TEAMMATE));

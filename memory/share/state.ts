@@ -109,9 +109,7 @@ export function openRow(
   return text === null ? 'passphrase' : (parsePayload(text) ?? 'invalid');
 }
 
-function readRow(row: Row): Payload | null {
-  return Row.safeParse(row).success ? parsePayload(row.payload) : null;
-}
+const readRow = (row: Row): Payload | null => (Row.safeParse(row).success ? parsePayload(row.payload) : null);
 
 /** Whether the log begins with what was read of it: otherwise it is read from its beginning, which doubles nothing. */
 export function isContinued({ machine, head }: Peer, last: Row | null): boolean {

@@ -123,13 +123,9 @@ function getLine(fact: Fact): string {
   return `- ${fact.concept}: ${escaped(fact.value)}${fields.join('')}`;
 }
 
-function escaped(text: string): string {
-  return text.replace(/\s+/g, ' ').replace(/[[\]\\]/g, '\\$&');
-}
+const escaped = (text: string): string => text.replace(/\s+/g, ' ').replace(/[[\]\\]/g, '\\$&');
 
-function unescaped(text: string): string {
-  return text.replace(/\\(.)/g, '$1');
-}
+const unescaped = (text: string): string => text.replace(/\\(.)/g, '$1');
 
 function getFields(line: string): { readonly rest: string; readonly fields: ReadonlyMap<string, string> } {
   const fields = new Map<string, string>();

@@ -259,9 +259,7 @@ export function createSessionTurns(getTexts: (sessionId: string) => Promise<read
   };
 }
 
-function getTurnIds(turns: readonly TurnText[]): string[] {
-  return turns.map(({ turnId }) => turnId);
-}
+const getTurnIds = (turns: readonly TurnText[]): string[] => turns.map(({ turnId }) => turnId);
 
 /** Names what the index holds of a node: another digest means other rows. */
 export function contentDigest(node: MemoryNode): string {

@@ -248,9 +248,7 @@ export function keptByHand(edited: MemoryNode, before: MemoryNode): MemoryNode {
 }
 
 /** Whether it may become a person's own. */
-export function isOwn(node: MemoryNode): boolean {
-  return !isRedirect(node) && !isFromText(node) && node.kind !== 'tool';
-}
+export const isOwn = (node: MemoryNode): boolean => !isRedirect(node) && !isFromText(node) && node.kind !== 'tool';
 
 export function asUsers(node: MemoryNode): MemoryNode {
   return node.author.by === 'user' ? node : { ...node, author: { by: 'user' }, status: 'current' };

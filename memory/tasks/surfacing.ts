@@ -223,9 +223,7 @@ export async function taskLines(listing: TaskListing, { sinceMs, nowMs }: { sinc
   return { open: tasks.length, ...lines };
 }
 
-export function clock(atMs: number): string {
-  return localTime(atMs, atMs);
-}
+export const clock = (atMs: number): string => localTime(atMs, atMs);
 
 const LEADS = { notify: '', question: 'Question for the next session: ', review: 'In review: ' } as const;
 

@@ -65,6 +65,4 @@ function isMadeOf({ name, title, sources, origin }: Task, { nodes, calls }: Task
 }
 
 /** Without the quotes and escapes of JSON and shells, each word between spaces. */
-function getWords(text: string): string {
-  return ` ${text.replace(/[\s"'\\]+/g, ' ').trim()} `;
-}
+const getWords = (text: string): string => ` ${text.replace(/[\s"'\\]+/g, ' ').trim()} `;

@@ -46,9 +46,7 @@ function isInCalendar(phrase: string): boolean {
 const REMINDER =
   /^(?:please |and |also ){0,2}(?:(?:can|could|will) you )?remind me\b(?! (?:how|of|what|when|where|which|who|why)\b)|^to-?dos?\s?[:–-]\s|\b(?:later|at some point),? (?:i|we) (?:have to|must|need to|should)\b/i;
 
-export function isReminder(text: string): boolean {
-  return REMINDER.test(text);
-}
+export const isReminder = (text: string): boolean => REMINDER.test(text);
 
 /** `trigger`: the one that a sentence names; `title`: what a reminder plainly asks for, else the sentence. */
 export async function readReminder(sentence: string, nowMs: number) {
@@ -118,9 +116,7 @@ export function isOverdue({ status, trigger = '', fired }: Pick<Task, 'status' |
 }
 
 /** Rank of its priority, one more where it is overdue; the highest is the most urgent. */
-export function getUrgency(task: Task): number {
-  return TASK_PRIORITIES.indexOf(task.priority) + Number(isOverdue(task));
-}
+export const getUrgency = (task: Task): number => TASK_PRIORITIES.indexOf(task.priority) + Number(isOverdue(task));
 
 /** Why the trigger of a task that was edited by hand cannot be used. */
 export async function triggerProblem(task: Task): Promise<string | null> {

@@ -148,9 +148,7 @@ const MOST = 12;
 const LEAST_CALLS = 4;
 
 /** A child that stands for calls of its parent's turns: in the files, never in the index, one step from its parent. */
-export function isCall(node: MemoryNode): boolean {
-  return node.kind === 'tool' && node.turns.length === 0;
-}
+export const isCall = (node: MemoryNode): boolean => node.kind === 'tool' && node.turns.length === 0;
 
 /** The tool calls of a node's turns as its children, at most twelve: calls of one kind on one thing are one. */
 export function callNodes(parent: MemoryNode, actions: readonly Action[], newId: () => string): MemoryNode[] {

@@ -126,15 +126,9 @@ export function policyRules(): string {
     .join('\n');
 }
 
-function isCode(text: string): boolean {
-  return getProse(text).length < SAID_CHARS && separateCode(text).blocks.length > 0;
-}
+const isCode = (text: string): boolean => getProse(text).length < SAID_CHARS && separateCode(text).blocks.length > 0;
 
 /** What stands beside image marks. */
-export function withoutImages(text: string): string {
-  return text.replace(IMAGE, '').trim();
-}
+export const withoutImages = (text: string): string => text.replace(IMAGE, '').trim();
 
-function getProse(text: string): string {
-  return withoutImages(separateCode(text).prose.join('\n'));
-}
+const getProse = (text: string): string => withoutImages(separateCode(text).prose.join('\n'));

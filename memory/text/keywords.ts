@@ -131,9 +131,7 @@ const FOREIGN = FOREIGN_WORDS.map((list) => ({ words: new Set(list.split(' ')), 
 const READ_CHARS = 300;
 
 /** Its nouns have capitals as names have. */
-export function isGerman(text: string): boolean {
-  return findForeign(text) === FOREIGN[0];
-}
+export const isGerman = (text: string): boolean => findForeign(text) === FOREIGN[0];
 
 /** The language that has more words without content of a text than English has; null for English. */
 function findForeign(text: string): (typeof FOREIGN)[number] | null {

@@ -47,9 +47,7 @@ function excludes(left: ReadonlySet<string>, right: ReadonlySet<string>): boolea
 }
 
 /** Whether every name and figure of a text is a word of the other. */
-export function collectNames(text: string, whole: string): boolean {
-  return isWithin(findNames(text), findWords(whole));
-}
+export const collectNames = (text: string, whole: string): boolean => isWithin(findNames(text), findWords(whole));
 
 /** Share of the shorter text's distinct words that the other one has too. */
 export function sharedWords(left: string, right: string): number {
@@ -77,13 +75,9 @@ function findWords(text: string): Set<string> {
   return new Set((text.match(WORD) ?? []).map((word) => trimmed(word).toLowerCase()));
 }
 
-function findFigures(names: ReadonlySet<string>): Set<string> {
-  return new Set([...names].filter((name) => /\d/.test(name)));
-}
+const findFigures = (names: ReadonlySet<string>): Set<string> => new Set([...names].filter((name) => /\d/.test(name)));
 
-function trimmed(word: string): string {
-  return trimEnd(word, './:-');
-}
+const trimmed = (word: string): string => trimEnd(word, './:-');
 
 function isWithin(some: ReadonlySet<string>, all: ReadonlySet<string>): boolean {
   return [...some].every((word) => all.has(word));
@@ -93,9 +87,7 @@ const NEAR = 0.8;
 /** Where one text has such a word more than the other, they do not say the same. */
 const TELLING = /\d|^(?:not|no|never|without|don|doesn|isn|instead|nor|none)$/u;
 
-export function isNearDuplicate(left: string, right: string): boolean {
-  return saySame(getWords(left), getWords(right));
-}
+export const isNearDuplicate = (left: string, right: string): boolean => saySame(getWords(left), getWords(right));
 
 /** `isNearDuplicate` of texts whose words were read before. @param left  of `getWords` */
 export function saySame(left: ReadonlySet<string>, right: ReadonlySet<string>): boolean {

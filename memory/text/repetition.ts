@@ -37,9 +37,7 @@ export function* getSequences(plain: string): Generator<number> {
   }
 }
 
-function add(hash: number, code: number): number {
-  return Math.imul(hash ^ code, PRIME);
-}
+const add = (hash: number, code: number): number => Math.imul(hash ^ code, PRIME);
 
 /** Kind of each UTF-16 code unit; 0: not looked up yet. */
 const [WORD, OTHER] = [1, 2];

@@ -130,9 +130,7 @@ function withTurns(sentences: readonly string[]): string[] {
   return joined;
 }
 
-function isCopied(block: Block | undefined): boolean {
-  return block !== undefined && 'isCopied' in block && block.isCopied;
-}
+const isCopied = (block: Block | undefined): boolean => block !== undefined && 'isCopied' in block && block.isCopied;
 
 /** What a lead-in announces, as one text, and the number of blocks that it takes. */
 function getFollowing(blocks: readonly Block[], from: number): { text: string; taken: number; items: Item[] } {

@@ -42,9 +42,7 @@ export function proposedTags(tags: readonly string[]): string[] {
 }
 
 /** Tags that say what a memory is about; those of an axis say what kind of memory it is. */
-export function contentTags(tags: readonly string[]): string[] {
-  return tags.filter((tag) => !META.test(tag));
-}
+export const contentTags = (tags: readonly string[]): string[] => tags.filter((tag) => !META.test(tag));
 
 /** Meta tags that turns earn by what was said and done. */
 export function getFlags(turns: readonly TurnText[], actions: readonly Action[]): string[] {

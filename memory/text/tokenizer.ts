@@ -62,9 +62,7 @@ export function getTokens(run: string): readonly string[] {
 }
 
 /** Distinct tokens in order of first appearance. */
-export function uniqueTokens(text: string): string[] {
-  return [...new Set(tokenize(text))];
-}
+export const uniqueTokens = (text: string): string[] => [...new Set(tokenize(text))];
 
 function pushPairs(run: string, tokens: string[]): void {
   const points = [...run];
@@ -122,9 +120,7 @@ export const SCRIPT_DIMENSIONS = 1_024;
 /** Above this share a question is asked in that script. */
 const MOSTLY = 0.3;
 
-export function hasPairedScript(text: string): boolean {
-  return text.search(PAIRED) >= 0;
-}
+export const hasPairedScript = (text: string): boolean => text.search(PAIRED) >= 0;
 
 export function isPairedScript(text: string): boolean {
   const written = text.match(WRITTEN)?.length ?? 0;

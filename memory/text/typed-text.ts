@@ -232,11 +232,7 @@ function speakingBlocks(statements: readonly Statement[]): Set<number> {
   return new Set(speaking.map(({ block }) => block));
 }
 
-function isPersonal(text: string): boolean {
-  return OWN_WORDS.test(text) || STARTS_SMALL.test(text);
-}
+const isPersonal = (text: string): boolean => OWN_WORDS.test(text) || STARTS_SMALL.test(text);
 
 /** Letters and digits only. */
-export function getLetters(text: string): string {
-  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
-}
+export const getLetters = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');

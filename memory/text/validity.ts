@@ -43,9 +43,7 @@ const SETTLED_SHARE = 0.6;
 const LEAST_SHARED = 2;
 
 /** The decision that a later one takes back; null where it takes none back. */
-export function findTakenBack(decision: string): string | null {
-  return decision.split(INSTEAD_OF)[1]?.slice(0, -1) ?? null;
-}
+export const findTakenBack = (decision: string): string | null => decision.split(INSTEAD_OF)[1]?.slice(0, -1) ?? null;
 
 /** A sentence that says that something is done, or what somebody says. */
 export interface Report {
@@ -82,19 +80,13 @@ export interface SummaryPart {
 }
 
 /** Says that something is done. */
-export function reportsDone(text: string): boolean {
-  return DONE.test(text) && !NOT_DONE.test(text);
-}
+export const reportsDone = (text: string): boolean => DONE.test(text) && !NOT_DONE.test(text);
 
 /** No longer so. */
-export function isClosed(fact: Fact): boolean {
-  return (fact.valid_to ?? null) !== null;
-}
+export const isClosed = (fact: Fact): boolean => (fact.valid_to ?? null) !== null;
 
 /** True once and no longer: another node says what is so instead, or someone ended it by hand. */
-export function isPast(node: NodeContent): boolean {
-  return node.superseded_by !== null || node.valid_to !== null;
-}
+export const isPast = (node: NodeContent): boolean => node.superseded_by !== null || node.valid_to !== null;
 
 export function summaryParts({ summary, status }: MemoryNode): SummaryPart[] {
   let joint = '';

@@ -354,6 +354,4 @@ function readIndex(event: Json): number {
   return at;
 }
 
-function toCount(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) ? value : 0;
-}
+const toCount = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? value : 0);

@@ -322,14 +322,11 @@ function estimateBlock(block: Json): number {
   }
 }
 
-function quarterOfBytes(text: unknown): number {
-  return typeof text === 'string' ? Math.ceil(Buffer.byteLength(text) / 4) : 0;
-}
+const quarterOfBytes = (text: unknown): number =>
+  typeof text === 'string' ? Math.ceil(Buffer.byteLength(text) / 4) : 0;
 
 function nestedBlocks(block: Json): Json[] {
   return block['type'] === 'tool_result' && Array.isArray(block['content']) ? block['content'].map(toRecord) : [];
 }
 
-function withoutBreakpoints(key: string, value: unknown): unknown {
-  return key === 'cache_control' ? undefined : value;
-}
+const withoutBreakpoints = (key: string, value: unknown): unknown => (key === 'cache_control' ? undefined : value);

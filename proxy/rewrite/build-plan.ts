@@ -142,9 +142,7 @@ function mayAddInLoop(view: ConversationView): boolean {
 
 type Cuts = Pick<EpochStep, 'cut' | 'rounds'>;
 
-function hasCut({ cut, rounds }: Cuts): boolean {
-  return cut !== null || rounds.length > 0;
-}
+const hasCut = ({ cut, rounds }: Cuts): boolean => cut !== null || rounds.length > 0;
 
 /**
  * At a prompt, cuts whole turns, and old rounds of complete turns that stay. Inside a tool loop, cuts rounds of the
@@ -169,17 +167,13 @@ function decideCuts(input: StepInput, current: EpochPlan | null, fresh: number):
 }
 
 /** With manual thinking, the running turn must start with its thinking, which a cut would strip. */
-function canCutInLoop(view: ConversationView): boolean {
-  return isToolRound(view) && hasLoopCuts(view);
-}
+const canCutInLoop = (view: ConversationView): boolean => isToolRound(view) && hasLoopCuts(view);
 
 function hasLoopCuts(view: ConversationView): boolean {
   return !view.manualThinking && findModelTraits(view.model).thinking !== 'manual';
 }
 
-function hasThinking({ infos }: ConversationView): boolean {
-  return infos.some((info) => info.hasThinking);
-}
+const hasThinking = ({ infos }: ConversationView): boolean => infos.some((info) => info.hasThinking);
 
 /** Thinking in an answer that did not pass the proxy is bound to the client's own prefix, not to the plan's. */
 function hasUnproxiedMessages({ infos }: ConversationView, { plan, servedAt, signatures }: Match): boolean {
@@ -309,14 +303,10 @@ export function cutsInLoop(view: ConversationView, { rounds }: EpochStep): boole
   return rounds.length > 0 && findFreshPrompt(view) < 0;
 }
 
-export function isCut(step: Step): boolean {
-  return step.kind === 'epoch' && hasCut(step);
-}
+export const isCut = (step: Step): boolean => step.kind === 'epoch' && hasCut(step);
 
 /** If such a cut is invalid, a new plan without it is needed; one for the sake of the cut falls back to the plan before. */
-export function cutsAnew(step: Step): boolean {
-  return isCut(step) && step.kind === 'epoch' && step.because !== 'cut';
-}
+export const cutsAnew = (step: Step): boolean => isCut(step) && step.kind === 'epoch' && step.because !== 'cut';
 
 /** Tokens of memory text that a step may add. A cut pays for the text that goes with it. */
 export function allowStep(input: StepInput, step: Step, config: PlanConfig): number {
@@ -486,9 +476,7 @@ export function mayAddSystemBlock(view: ConversationView, step: EpochStep, confi
   return !isAnswered || (usesSystemField(config) && !findModelTraits(view.model).bindsThinking);
 }
 
-export function usesSystemField({ retrieval }: Pick<PlanConfig, 'retrieval'>): boolean {
-  return retrieval === 'system-field';
-}
+export const usesSystemField = ({ retrieval }: Pick<PlanConfig, 'retrieval'>): boolean => retrieval === 'system-field';
 
 function systemTexts({ brief, sessionLines, library, recalled }: RecalledMemory, config: PlanConfig): SystemTexts {
   const { systemTokens, retrievalTokens } = config;
@@ -615,9 +603,7 @@ export function keepInjections(view: ConversationView, from: EpochPlan, { cut, r
   });
 }
 
-function uniqueLines(lines: readonly Line[]): Line[] {
-  return [...new Map(lines.map((line) => [line.text, line])).values()];
-}
+const uniqueLines = (lines: readonly Line[]): Line[] => [...new Map(lines.map((line) => [line.text, line])).values()];
 
 export function toLine({ nodeId, text, origin, kept }: MemoryLine): Line {
   return { nodeId, text, clean: isCleanOrigin(origin), ...(kept === undefined ? {} : { kept }) };

@@ -561,9 +561,7 @@ function chooseCutRule(rule: CutRule | null, disabledBy: 'user' | 'refusal' | 'l
 const inTime = <T>(work: Promise<T>, ms: number): Promise<T> => withTimeout(work, ms, () => new Error('late'));
 
 /** Only a late recall extends a plan inside a tool loop. */
-function isLate({ view, step }: PlanInput): boolean {
-  return step.kind === 'extend' && findTypedPrompt(view) < 0;
-}
+const isLate = ({ view, step }: PlanInput): boolean => step.kind === 'extend' && findTypedPrompt(view) < 0;
 
 function describeStep(view: ConversationView, step: Step): string {
   if (step.kind !== 'epoch') return step.kind === 'extend' ? 'recall' : 'replay';

@@ -109,9 +109,7 @@ async function listFiles(dir: string): Promise<string[]> {
 }
 
 /** The leading newline separates the record from a torn line before it. */
-function formatLine(record: PlanRecord): string {
-  return `\n${JSON.stringify(record)}`;
-}
+const formatLine = (record: PlanRecord): string => `\n${JSON.stringify(record)}`;
 
 function fileName(sessionId: string): string {
   const isSafe = /^[A-Za-z0-9-]{1,64}$/.test(sessionId);

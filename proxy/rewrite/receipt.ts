@@ -55,9 +55,7 @@ export function createReceipt(
   };
 }
 
-function digestBody(body: Buffer): Receipt['received'] {
-  return { bytes: body.length, sha256: sha256(body) };
-}
+const digestBody = (body: Buffer): Receipt['received'] => ({ bytes: body.length, sha256: sha256(body) });
 
 function listDropped(view: ConversationView, plan: EpochPlan): Receipt['dropped'] {
   const location = locatePlan(plan, view.lineage);

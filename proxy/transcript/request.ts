@@ -302,6 +302,4 @@ function getBlocks(content: unknown): Json[] {
   return Array.isArray(content) ? content.filter(isRecord) : [];
 }
 
-function getNumber(value: unknown): number {
-  return typeof value === 'number' ? value : 0;
-}
+const getNumber = (value: unknown): number => (typeof value === 'number' ? value : 0);

@@ -131,9 +131,7 @@ function countSharedBytes(a: Buffer, b: Buffer): number {
   return at;
 }
 
-function digest(bytes: Buffer): string {
-  return createHash('sha256').update(bytes).digest('base64');
-}
+const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('base64');
 
 /** Null when the body may not be rewritten: not JSON, an unknown message form, or only the end of a conversation. */
 export function parseConversation(body: Buffer, cache: ConversationCache): ConversationView | null {
@@ -202,14 +200,10 @@ function findWorkingDirectory(view: Pick<ConversationView, 'body' | 'scan' | 'in
 }
 
 /** Whether this `tools` field is a non-empty array. */
-function hasTools(at: Slice | undefined): boolean {
-  return at !== undefined && at.end - at.start > 2;
-}
+const hasTools = (at: Slice | undefined): boolean => at !== undefined && at.end - at.start > 2;
 
 /** A deterministic estimate: JSON bytes over four. */
-export function estimateTokens(bytes: number): number {
-  return Math.ceil(bytes / 4);
-}
+export const estimateTokens = (bytes: number): number => Math.ceil(bytes / 4);
 
 /** An estimate of the tokens of a whole request. */
 export function countRequestTokens({ body, scan, infos }: Pick<ConversationView, 'body' | 'scan' | 'infos'>): number {
@@ -289,9 +283,7 @@ function toBlocks(content: unknown): readonly unknown[] {
   return Array.isArray(content) ? content : [{ type: 'text', text: content }];
 }
 
-function getType(block: unknown): string {
-  return String((block as { type?: unknown } | null)?.type);
-}
+const getType = (block: unknown): string => String((block as { type?: unknown } | null)?.type);
 
 const DIRECTORY = /Primary working directory: ([^\n]+)/;
 /** Values of `cc_turn_origin` (2.1.332) for prompts that the user did not type; the others are `human`, `sdk`, `unknown`. */

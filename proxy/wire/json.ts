@@ -189,9 +189,7 @@ function skipString(body: Buffer, start: number): number {
   }
 }
 
-export function parseSlice(body: Buffer, at: Slice): unknown {
-  return JSON.parse(body.toString('utf8', at.start, at.end));
-}
+export const parseSlice = (body: Buffer, at: Slice): unknown => JSON.parse(body.toString('utf8', at.start, at.end));
 
 /** Replaces bytes `[start, end)` of the received body by `bytes`. The edits of a request never overlap. */
 export interface Edit extends Slice {
@@ -252,9 +250,7 @@ export function prefixWithCommas(parts: readonly Buffer[]): Buffer {
   return Buffer.concat(parts.flatMap((part) => [Buffer.from(','), part]));
 }
 
-function encodeTextBlock(text: string): Buffer {
-  return Buffer.from(JSON.stringify({ type: 'text', text }));
-}
+const encodeTextBlock = (text: string): Buffer => Buffer.from(JSON.stringify({ type: 'text', text }));
 
 export function encodeSystemMessage(text: string): Buffer {
   return Buffer.from(JSON.stringify({ role: 'system', content: text }));

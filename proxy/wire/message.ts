@@ -29,9 +29,7 @@ function canonicalBlock(block: unknown): unknown {
     : rest;
 }
 
-export function isThinking(block: unknown): boolean {
-  return isRecord(block) && THINKING.has(String(block['type']));
-}
+export const isThinking = (block: unknown): boolean => isRecord(block) && THINKING.has(String(block['type']));
 
 const SIGNATURE_CHARS = 32;
 
@@ -49,14 +47,10 @@ function sortKeys(value: unknown): unknown {
 }
 
 /** Hex digest of the canonical form. */
-export function hashMessage(message: unknown): string {
-  return sha256(canonicalizeMessage(message));
-}
+export const hashMessage = (message: unknown): string => sha256(canonicalizeMessage(message));
 
 /** `H_i = sha256(H_{i-1} ‖ hash_i)`, hex; `before` is '' for the first message. */
-export function extendLineage(before: string, hash: string): string {
-  return sha256(before + hash);
-}
+export const extendLineage = (before: string, hash: string): string => sha256(before + hash);
 
 /** What the validation rules need of one content block. */
 export interface BlockShape {
@@ -160,9 +154,7 @@ export function shapeHead(body: Json) {
   };
 }
 
-export function shapeTools(tools: unknown): readonly ToolShape[] {
-  return Array.isArray(tools) ? tools.map(shapeTool) : [];
-}
+export const shapeTools = (tools: unknown): readonly ToolShape[] => (Array.isArray(tools) ? tools.map(shapeTool) : []);
 
 function shapeBlocks(content: unknown): readonly BlockShape[] {
   if (typeof content === 'string') return content === '' ? [] : [shapeBlock({ type: 'text', text: content })];

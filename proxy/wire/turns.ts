@@ -58,9 +58,7 @@ export function sumTokens(items: readonly { readonly tokens: number }[]): number
 }
 
 /** Tokens of these messages, excluding what a cut keeps. */
-export function sumDroppable(infos: readonly MessageInfo[]): number {
-  return sumTokens(infos) - sumPinnedTokens(infos);
-}
+export const sumDroppable = (infos: readonly MessageInfo[]): number => sumTokens(infos) - sumPinnedTokens(infos);
 
 export function sumPinnedTokens(infos: readonly MessageInfo[]): number {
   return infos.reduce((total, { pinnedTokens }) => total + pinnedTokens, 0);

@@ -108,9 +108,7 @@ function hasFixedPlace(message: MessageShape | undefined): boolean {
   return message?.role === 'system' && message.blocks.length > 0;
 }
 
-function isServerResult(block: BlockShape | undefined): boolean {
-  return block?.type.endsWith('_tool_result') === true;
-}
+const isServerResult = (block: BlockShape | undefined): boolean => block?.type.endsWith('_tool_result') === true;
 
 /** A paused turn (`pause_turn`) is sent back unchanged and continued. */
 function isPaused(message: MessageShape): boolean {
@@ -184,9 +182,7 @@ function* checkUnique(turns: readonly Turn[]): Generator<ApiError> {
   }
 }
 
-function formatPath({ index, at }: Placed): string {
-  return `messages.${index}.content.${at}`;
-}
+const formatPath = ({ index, at }: Placed): string => `messages.${index}.content.${at}`;
 
 function* checkAnswers(turns: readonly Turn[]): Generator<ApiError> {
   let called: ReadonlySet<string> = new Set();
@@ -398,9 +394,7 @@ export interface ApiError {
   readonly message: string;
 }
 
-function invalidRequest(message: string): ApiError {
-  return { status: 400, type: 'invalid_request_error', message };
-}
+const invalidRequest = (message: string): ApiError => ({ status: 400, type: 'invalid_request_error', message });
 
 /** Errors that no rewrite causes: limits of the account, media that only the client sends, other top-level fields. */
 const NOT_OURS =

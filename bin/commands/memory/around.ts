@@ -40,9 +40,7 @@ export function digestLines(items: readonly Item[], look: { readonly width: numb
   });
 }
 
-export function itemText({ kind, text }: Item): string {
-  return `${WORDS[kind]}${oneLine(text)}`;
-}
+export const itemText = ({ kind, text }: Item): string => `${WORDS[kind]}${oneLine(text)}`;
 
 export function bullet(text: string, width: number, rows = ITEM_ROWS): string[] {
   return wrapped(text, width - 2, rows).map((line, at) => (at === 0 ? `- ${line}` : `  ${line}`));

@@ -59,10 +59,6 @@ async function readRows(context: Context): Promise<[string, readonly string[]][]
   return isRecord(rows) ? (Object.entries(rows) as [string, string[]][]) : [];
 }
 
-function rowsFile({ paths }: Context): string {
-  return path.join(paths.runDir, 'rows.json');
-}
+const rowsFile = ({ paths }: Context): string => path.join(paths.runDir, 'rows.json');
 
-function getKey(kind: Kind): string {
-  return `${kind} ${process.ppid}`;
-}
+const getKey = (kind: Kind): string => `${kind} ${process.ppid}`;

@@ -20,9 +20,7 @@ export function labelTurns(
 }
 
 /** Normalizes a label as a model wrote it. */
-export function bareLabel(label: string): string {
-  return label.replace(/[[\]\s]/g, '').toLowerCase();
-}
+export const bareLabel = (label: string): string => label.replace(/[[\]\s]/g, '').toLowerCase();
 
 export interface TranscriptOptions {
   readonly labels: ReadonlyMap<string, string>;
@@ -80,9 +78,7 @@ function heading(part: TurnPart): string {
   return part.kind === 'tool_use' ? `tool call ${tool}` : `tool result ${tool}${outside}`;
 }
 
-function indented(text: string): string {
-  return `\n${text}`.replaceAll(/\r\n?|\n|\u2028|\u2029/g, '\n  ');
-}
+const indented = (text: string): string => `\n${text}`.replaceAll(/\r\n?|\n|\u2028|\u2029/g, '\n  ');
 
 /** Keeps head and tail of a long text. */
 export function elide(text: string, maxChars: number): string {
@@ -106,14 +102,8 @@ function fairShare(lengths: readonly number[], budget: number): number {
   return Number.POSITIVE_INFINITY;
 }
 
-function isSaid(part: TurnPart): boolean {
-  return part.kind === 'assistant';
-}
+const isSaid = (part: TurnPart): boolean => part.kind === 'assistant';
 
-function sizes(parts: readonly TurnPart[]): number[] {
-  return parts.map((part) => part.text.length);
-}
+const sizes = (parts: readonly TurnPart[]): number[] => parts.map((part) => part.text.length);
 
-function sum(lengths: readonly number[]): number {
-  return lengths.reduce((total, length) => total + length, 0);
-}
+const sum = (lengths: readonly number[]): number => lengths.reduce((total, length) => total + length, 0);

@@ -68,9 +68,7 @@ async function openOld(options: IndexHomeOptions, folder: string, id: string) {
   return null;
 }
 
-function serves(folder: string, id: string): Promise<void> {
-  return writeFile(path.join(folder, SERVES), id, { mode: 0o600 });
-}
+const serves = (folder: string, id: string): Promise<void> => writeFile(path.join(folder, SERVES), id, { mode: 0o600 });
 
 async function servingFolders(dir: string): Promise<Map<string, string>> {
   const folders = new Map<string, string>();

@@ -104,9 +104,7 @@ function getPlace({ dir, embedder, rowsForVectorIndex }: LanceIndexOptions): Par
   return { dir, dimensions: embedder.dimensions, rowsForVectorIndex };
 }
 
-function madeBy({ id, dimensions }: Embedder): string {
-  return JSON.stringify({ format: FORMAT, embedder: id, dimensions });
-}
+const madeBy = ({ id, dimensions }: Embedder): string => JSON.stringify({ format: FORMAT, embedder: id, dimensions });
 
 /** @returns the tables, or why the directory is empty now */
 async function openSound(options: LanceIndexOptions): Promise<Sound | string> {
@@ -478,9 +476,7 @@ async function readRows(results: readonly LaneResult[]): Promise<Map<RowTable, M
   return new Map(await Promise.all(read));
 }
 
-function toFound({ sources, ...hit }: HitRow): FoundNode {
-  return { hit: { ...hit, lanes: {} }, sources };
-}
+const toFound = ({ sources, ...hit }: HitRow): FoundNode => ({ hit: { ...hit, lanes: {} }, sources });
 
 function toHitRows(kind: Kind, rows: ArrowTable): (readonly [rowId: number, row: HitRow])[] {
   const column = (name: string) => rows.getChild(name);
@@ -500,9 +496,7 @@ function toHitRows(kind: Kind, rows: ArrowTable): (readonly [rowId: number, row:
   });
 }
 
-function isOfFacts(lane: Lane): boolean {
-  return (FACT_LANES as readonly Lane[]).includes(lane);
-}
+const isOfFacts = (lane: Lane): boolean => (FACT_LANES as readonly Lane[]).includes(lane);
 
 /** A fact speaks for its turns wherever other lanes found them. */
 function addFacts(hits: OpenHit[], lanes: readonly (readonly [Lane, readonly Scored[]])[]): void {

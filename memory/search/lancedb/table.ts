@@ -257,9 +257,7 @@ export function wordsIndex(): Index {
   });
 }
 
-export function quoted(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
-}
+export const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
 export function isIn(column: string, values: readonly string[]): string {
   return `${column} IN (${values.map(quoted).join(', ')})`;
@@ -273,9 +271,7 @@ const INDEX_CACHE_BYTES = 32n * 1024n * 1024n;
 const METADATA_CACHE_BYTES = 4n * 1024n * 1024n;
 const NAME = /^(turn|node|fact)-([0-9a-f]{16})-(\d+)$/;
 
-export function getKey(project: string): string {
-  return sha256(project, 16);
-}
+export const getKey = (project: string): string => sha256(project, 16);
 
 export async function openTables({
   dir,

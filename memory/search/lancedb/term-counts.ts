@@ -96,13 +96,9 @@ function getHash(token: string): number {
   return value >>> 2;
 }
 
-function getKey({ project, sessionId }: IndexFilter): string {
-  return JSON.stringify([project, sessionId]);
-}
+const getKey = ({ project, sessionId }: IndexFilter): string => JSON.stringify([project, sessionId]);
 
-function idf(rows: number, df: number): number {
-  return Math.log(1 + (rows - df + 0.5) / (df + 0.5));
-}
+const idf = (rows: number, df: number): number => Math.log(1 + (rows - df + 0.5) / (df + 0.5));
 
 function isIn({ project, sessionId }: IndexFilter, row: CountedRow): boolean {
   return (project === undefined || project === row.project) && (sessionId === undefined || sessionId === row.sessionId);

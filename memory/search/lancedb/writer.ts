@@ -383,9 +383,7 @@ function getRecord(row: IndexRow, embedding: Embedding | undefined): TableRecord
 }
 
 /** A turn without a place has no neighbors. */
-function getPlace({ place }: IndexRow): number {
-  return place ?? -1;
-}
+const getPlace = ({ place }: IndexRow): number => place ?? -1;
 
 /** Words of tool calls that were not spoken count once each: a call repeated a hundred times says no more. */
 function getTokens({ text, origin }: IndexRow): string {

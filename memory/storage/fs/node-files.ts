@@ -366,6 +366,4 @@ export function says(document: NodeDocument, node: MemoryNode | undefined): bool
   });
 }
 
-function endedByNewline(text: string): string {
-  return text === '' || text.endsWith('\n') ? text : `${text}\n`;
-}
+const endedByNewline = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
