@@ -127,8 +127,7 @@ const getKey = ({ sessionId, project, isPast }: Job): string => [sessionId, proj
 /** Whether the call begins, else it waits for more turns. */
 function queue(state: State, job: Job, leastTurns = LEAST_TURNS): boolean {
   const { idleMs } = state.config.compaction;
-  const key = getKey(job);
-  let all = state.waiting.get(key);
+  let all = state.waiting.get(getKey(job));
   if (all !== undefined && all.failures + job.failures === 0 && all.turns + job.turns <= MOST_TURNS) {
     all.ids = [...all.ids, ...job.ids];
     all.turns += job.turns;
@@ -137,7 +136,7 @@ function queue(state: State, job: Job, leastTurns = LEAST_TURNS): boolean {
     if (all !== undefined) begin(state, all);
     all = job;
     job.timer = setTimeout(() => begin(state, job), idleMs).unref();
-    state.waiting.set(key, job);
+    state.waiting.set(getKey(job), job);
   }
   if (idleMs === 0 || all.isPast || all.turns >= leastTurns) begin(state, all);
   return all.timer === null;

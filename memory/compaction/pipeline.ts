@@ -150,6 +150,7 @@ async function notice(state: State, sessionId: string, project: string): Promise
   const waiting = sessions.all().filter(({ buffer }) => buffer.some((turn) => turn.project === project));
   const evicted = sessions.evictedWithTurns(project).map(sessions.restore);
   await Promise.all([...waiting, ...evicted].map((session) => compactTail(state, session, true)));
+  state.modelUpgrades.release();
 }
 
 function offer(state: State, { formerId, ...turn }: CapturedTurn): void {

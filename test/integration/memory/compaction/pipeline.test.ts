@@ -216,6 +216,13 @@ describe('a tail', () => {
     silent.capture.captureTurns(many.slice(0, 1));
     silent.capture.prepareNodes('s1', [many[0]?.turnId ?? '']);
     await until(() => model.compacted.length === 3);
+    const next = await start(createDisk(), { model });
+    next.capture.captureTurns(many.slice(0, 1));
+    next.capture.prepareNodes('s1', [many[0]?.turnId ?? '']);
+    await next.maintenance.settled();
+    expect(model.compacted).toHaveLength(3);
+    await next.recall.sessionContext('s2', many[0]?.projectDir ?? '');
+    await until(() => model.compacted.length === 4);
   });
 
   test('of another session is compacted when a new session of the project begins', async () => {
