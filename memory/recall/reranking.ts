@@ -53,7 +53,7 @@ export interface Reranker {
   score(query: string, texts: readonly string[], signal: AbortSignal): Promise<readonly number[]>;
 }
 
-/** Orders nodes by `worth`, then as before; gets the present scores anew, so that other results stay comparable. */
+/** Orders nodes by `worth`, ties as before, and reassigns the scores in that order, so that they stay comparable. */
 export function reranked(nodes: readonly RankedNode[], worth: readonly number[]): RankedNode[] {
   const worthAt = (at: number): number => worth[at] ?? Number.NEGATIVE_INFINITY;
   const scores = nodes.map(({ score }) => score).toSorted((one, other) => other - one);
