@@ -19,7 +19,10 @@ export type Route = (target: Authority) => UpstreamProxy | null;
  * @returns    null for another scheme (SOCKS) or an invalid URL
  */
 export function parseUpstreamProxy(url: string): UpstreamProxy | null {
-  const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(url) ? url : `http://${url}`;
+  const whole = /^[a-z][a-z0-9+.-]*:\/\//i.test(url) ? url : `http://${url}`;
+  // Signs of a password that would end the host.
+  const login = whole.slice(whole.indexOf('//') + 2, Math.max(0, whole.lastIndexOf('@')));
+  const text = whole.replace(login, () => login.replace(/[#?/]/g, encodeURIComponent));
   if (!URL.canParse(text)) return null;
   const { protocol, hostname, port, username, password } = new URL(text);
   if ((protocol !== 'http:' && protocol !== 'https:') || hostname === '') return null;
@@ -40,10 +43,7 @@ export function createRoute(url: string, noProxy: string): Route {
   return (target) => (proxy === null || bypassesProxy(noProxy, target) ? null : proxy);
 }
 
-/**
- * Whether an entry of `NO_PROXY` (separated by commas or blanks) matches the target: `*`, a domain with its subdomains,
- * an address, or a range such as 10.0.0.0/8; all but the range may have a port.
- */
+/** `noProxy`: `*`, domains with their subdomains, addresses or ranges, by commas or blanks; all but ranges with a port. */
 export function bypassesProxy(noProxy: string, { host, port }: Authority): boolean {
   return noProxy
     .toLowerCase()

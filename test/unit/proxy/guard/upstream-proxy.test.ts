@@ -10,6 +10,7 @@ describe('parseNextHop', () => {
     ['http://[::1]:8080/', 'http://[::1]:8080', null],
     ['http://me:p%40ss@proxy.example:1', 'http://proxy.example:1', 'me:p@ss'],
     ['http://me:50%@proxy.example:1', 'http://proxy.example:1', 'me:50%'],
+    ['http://me:a#b/c?$&d@e@proxy.example:1', 'http://proxy.example:1', 'me:a#b/c?$&d@e'],
   ])('%s leads to %s', (url, name, login) => {
     const hop = parseUpstreamProxy(url);
     expect(hop && formatProxy(hop)).toBe(name);
