@@ -631,6 +631,8 @@ describe('the state that a turn leaves behind', () => {
 
   test.each([
     ['thanks!', 'You are welcome.', 'greeting'],
+    ['hello there', 'Hi! What can I do for you?', 'greeting'],
+    ['Hi Claude!', 'Hello.', 'greeting'],
     ['heartbeat', 'HEARTBEAT_OK', 'notification'],
     ['tick 42', 'ok', 'notification'],
     ['Read HEARTBEAT.md. Do not repeat old tasks. Reply HEARTBEAT_OK if there is nothing.', 'ok', 'notification'],
