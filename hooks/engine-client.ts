@@ -23,7 +23,7 @@ const CONNECT_MS = 1_000;
 const INPUT_CHARS = 4_000_000;
 const OWN_CHILD = 'COMET_CC_CHILD';
 
-/** Runs a hook. On malformed, missing or late input it exits with 0 and no output, so that the session goes on. */
+/** Malformed, missing or late input prints nothing and exits with 0: a hook must not disturb the session. */
 export async function runHook(hook: (input: HookInput) => Promise<HookAnswer>): Promise<void> {
   try {
     const input = parseInput(await readInput());

@@ -82,7 +82,7 @@ describe('memory import claude', () => {
     expect(new Set(told).size).toBe(all);
   });
 
-  it('fails where it could not read a conversation, and takes in the others', async () => {
+  it('exits with 1 when a conversation cannot be read, and still imports the others', async () => {
     const claudeDir = path.join(home.user, 'claude');
     writeSessions(claudeDir, 1);
     const large = writeTranscript(claudeDir, { sessionId: 'large', cwd: home.user, turns: [] });
