@@ -43,7 +43,7 @@ export function nodeLines(node: Public<NodeView>, depth: Depth, paint: Paint, no
     const until = fact.valid_to
       ? ` (until ${localDay(fact.valid_to)}${fact.superseded_by ? `, replaced by ${fact.superseded_by}` : ''})`
       : '';
-    lines.push(`- ${factText(fact)}${fact.polarity === 'negative' ? ' (negative)' : ''}${until}`);
+    lines.push(`- ${factText(fact)}${until}`);
   }
   for (const child of node.children ?? []) lines.push(`- ${child.node_id}  ${oneLine(child.summary)}`);
   if (depth === 2) for (const message of node.raw ?? []) lines.push('', ...messageLines(message, paint));

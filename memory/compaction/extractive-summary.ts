@@ -219,7 +219,7 @@ function getFacts({ turn, state }: ReadTurn): Fact[] {
     ...state.told.map((text) => ({ text, origin: turn.userOrigin ?? ('user' as const) })),
     ...state.said.map((text) => ({ text, origin: state.outcomeOrigin })),
   ].map((each) => {
-    const isShort = each.text.length <= FACT_CHARS && !each.text.includes('; ') && getValues(each.text).length > 0;
+    const isShort = each.text.length <= FACT_CHARS && !/^…|; /.test(each.text) && getValues(each.text).length > 0;
     const isUsers = each.origin === 'user';
     const subject = (isUsers ? findPerson(each.text)?.subject : null) ?? (isShort ? getConcept(each.text) : null);
     // What ends other statements has to be a statement itself.
@@ -229,12 +229,14 @@ function getFacts({ turn, state }: ReadTurn): Fact[] {
   return [...new Map(all.map((each) => [each.text, each])).values()].map(({ text, origin, concept }) => ({
     concept,
     value: text,
-    polarity: NEGATION.test(text) ? ('negative' as const) : ('positive' as const),
+    polarity: NEGATION.test(text.replace(QUALIFIES, '')) ? ('negative' as const) : ('positive' as const),
     evidence: [turn.turnId],
     origin,
   }));
 }
 
+/** What follows the main clause, which alone says whether something is denied. */
+const QUALIFIES = /(?:[,;:(–—]| (?:but|so|because|since|which|that|without|instead of|rather than)(?!\p{L})).*/u;
 const SUMMARY_CHARS = 600;
 /** Of it, for what was decided and what is open. */
 const ITEMS_CHARS = 240;

@@ -106,7 +106,7 @@ const SUBJECT =
 const SCRIPT_SUBJECT = /^([^，。、,.]{1,20}?)(?:是|使用|用|在|必须|需要|监听|은 |는 |이 |가 |は|が)/u;
 /** Stands for something said before. */
 const POINTS =
-  /^(?:it|this|that|these|those|there|they|he|she|we|you|i|here|what|which|and|but|so|if|when|now|then|to|try|run|all|each|both|once|my|for|in|at|on|by|right|with|as|after|before|since|while|yes|no|how|let|one|some|most|only|or|not|just|don't|where|given|instead|their|its|is|means|keep|would|could|es|das|dies|ich|wir|sie|du|eso|esto|yo|这|那|我|你|它|이것|그것|나|저)\b/iu;
+  /^(?:it|this|that|these|those|there|they|he|she|we|you|i|here|what|which|and|but|so|if|when|now|then|to|try|run|all|each|both|once|my|for|in|at|on|by|right|with|as|after|before|since|while|yes|no|how|let|one|some|most|only|or|not|just|don't|yeah|yep|ok|okay|option|like|currently|where|given|instead|their|its|is|means|keep|would|could|es|das|dies|ich|wir|sie|du|eso|esto|yo|这|那|我|你|它|이것|그것|나|저)\b/iu;
 
 /** What a statement is about: its subject, without article; null where it names none. */
 export function getConcept(sentence: string): string | null {

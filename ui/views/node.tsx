@@ -168,10 +168,7 @@ function Summary({ node }: { node: Node }) {
     ['Decisions', decisions.map(({ text }) => text)],
     ['Open', open.filter(({ closed }) => closed === undefined).map(({ text }) => text)],
     ['Values', values],
-    [
-      'Facts',
-      facts.map(({ concept, value, polarity }) => `${concept}: ${polarity === 'negative' ? 'not ' : ''}${value}`),
-    ],
+    ['Facts', facts.map(({ concept, value }) => `${concept}: ${value}`)],
     ['Tags', node.topic_tags],
   ] as const;
   return (

@@ -198,10 +198,8 @@ export function whyLines(reason: NodeReason, paint: Paint, nowMs: number): strin
     lines.push(`- said ${ago(Date.parse(at), nowMs)}, trusted as from ${SPEAKERS[origin]}${because}`);
     if (prompt !== '') lines.push(paint('dim', `  "${truncate(oneLine(prompt), PROMPT_WIDTH)}"`));
   }
-  for (const { polarity, origin, ...fact } of reason.facts) {
-    const denied = polarity === 'negative' ? ' (denied)' : '';
-    lines.push(`statement of ${SPEAKERS[origin]}${denied}: ${truncate(factText(fact), PROMPT_WIDTH)}`);
-  }
+  for (const { origin, ...fact } of reason.facts)
+    lines.push(`statement of ${SPEAKERS[origin]}: ${truncate(factText(fact), PROMPT_WIDTH)}`);
   for (const { statement, valid_to, by } of reason.replaced) {
     const since = valid_to === null ? '' : ` since ${localDay(valid_to)}`;
     const what = statement === null ? 'all of it' : `"${truncate(oneLine(statement), PROMPT_WIDTH)}"`;

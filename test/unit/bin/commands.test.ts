@@ -147,7 +147,7 @@ describe('memory show', () => {
     expect(nodeLines({ ...NODE, raw }, 2, plain, NOW).join('\n')).toContain('1 user\nuse port 4711');
     const ruled = { concept: 'ORM or SQL', value: 'Never use an ORM, only SQL', evidence: ['e1'] };
     const denied = nodeLines({ ...NODE, facts: [{ ...ruled, polarity: 'negative' }] }, 1, plain, NOW);
-    expect(denied).toContain('- Never use an ORM, only SQL (negative)');
+    expect(denied).toContain('- Never use an ORM, only SQL');
   });
 
   it('renders each kind of block', () => {

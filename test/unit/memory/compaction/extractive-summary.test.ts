@@ -55,6 +55,20 @@ describe('a summary without a model', () => {
     ]);
   });
 
+  test('takes a sentence with a subject and a value for a fact, and denies only what its main clause denies', () => {
+    const answer =
+      'The queue keeps 500 mails, without a limit of time. The mail port is not 2525. Option 1 costs 3 ms more.';
+    const facts = compact([say('How does the queue of `queue.ts` work?', answer)]).nodes.flatMap((node) => node.facts);
+    expect(facts.map(({ concept, polarity }) => [concept, polarity])).toEqual([
+      ['queue', 'positive'],
+      ['mail port', 'negative'],
+    ]);
+    const accepted = compact([say('Shall I use 3 retries?', 'Done.'), say("yeah let's do 2 retries only", 'Done: 2.')]);
+    expect(accepted.nodes.flatMap((node) => node.facts.map(({ value }) => value))).not.toContain(
+      "yeah let's do 2 retries only",
+    );
+  });
+
   test('is never longer than its cap, never empty, and covers every turn', () => {
     const words = fc.array(fc.oneof(fc.string({ maxLength: 30 }), fc.constantFrom('port 5433.', 'must', '```', '\n')));
     const text = words.map((parts) => parts.join(' '));
