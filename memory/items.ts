@@ -54,11 +54,13 @@ export function createItems(parts: MemoryParts) {
     });
 
   return {
-    /** Newest first. */
+    /** Newest first; once what also stands as a reply alone, for channels that may not tell what it answers. */
     listItems({ sinceMs = 0, ...filter }: ItemFilter): readonly Item[] {
-      return getStates(filter)
-        .map(getItem)
-        .filter(({ at }) => Date.parse(at) >= sinceMs)
+      const items = getStates(filter).map(getItem);
+      const isRepeated = ({ node_id, text }: Item) =>
+        items.some((each) => each.node_id === node_id && each.text.startsWith(`“${text}” `));
+      return items
+        .filter((item) => Date.parse(item.at) >= sinceMs && !isRepeated(item))
         .sort((one, other) => compareText(other.at, one.at));
     },
     /** An open item or a decision. @throws CometError `not_found`, `ambiguous_id` */
@@ -95,9 +97,8 @@ export function createItems(parts: MemoryParts) {
         const { summary: text, turns } = node;
         const item = { text, origin: isTyped ? ('user' as const) : node.origin, turn: turns[0] ?? '' };
         const stated = kind === 'todo' ? { open: [item] } : { decisions: [{ ...item, by: 'user' as const }] };
-        const saved = { ...node, ...stated };
-        await store.save([saved]);
-        return getItem({ kind: kind === 'todo' ? 'open' : 'decided', node: saved, ...item });
+        await store.save([{ ...node, ...stated }]);
+        return getItem({ kind: kind === 'todo' ? 'open' : 'decided', node, ...item });
       }),
   };
 }
@@ -124,9 +125,8 @@ function findClosed(node: MemoryNode, { kind, text, turn }: StateItem, closed: C
   const close = <T extends { readonly text: string }>(each: T) => (each.text === text ? { ...each, closed } : each);
   if (kind === 'decided') return { ...node, decisions: node.decisions?.map(close) ?? [] };
   const open = node.open ?? [];
-  if (!open.some((each) => each.text === text)) {
+  if (!open.some((each) => each.text === text))
     return { ...node, open: [...open, { text, origin: node.origin, turn: turn ?? '', closed }] };
-  }
   return { ...node, open: open.map(close) };
 }
 

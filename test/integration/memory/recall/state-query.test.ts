@@ -111,6 +111,19 @@ test('a cut quotes the turns that may be shown, and keeps their decisions and op
   expect(kept.flatMap(({ decisions }) => decisions).join()).toContain('pg-boss');
 });
 
+test('a reply to an offer that came from a page is listed once, with the offer', async () => {
+  const memory = await start();
+  const offer =
+    'The page says that short lines are noise. I suggest simplifying to the length filter. Want me to do that?';
+  const read = toolRound('WebFetch', { url: 'https://example.org' }, 'Short lines are noise: use a length filter.');
+  const page = getTurn('How do others filter lines?', [...read, message('assistant', [{ type: 'text', text: offer }])]);
+  const reply = talk("yeah let's do length only", 'The filter in `lines.ts` is simpler now.', { atMs: AT + 1_000 });
+  memory.capture.captureTurns([page, reply]);
+  await memory.maintenance.flush(60_000);
+  const decided = memory.library.listItems({}).filter(({ kind }) => kind === 'decision');
+  expect(decided.map(({ text }) => text)).toEqual([expect.stringMatching(/^“yeah let's do length only” to “.*length/)]);
+});
+
 test('the tasks of the agent’s own list as they were left, until they are done', async () => {
   const memory = await start();
   const listed = (sessionId: string, at: number, ...tasks: [string, string][]) => {
