@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { isBuiltin } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -59,6 +60,16 @@ describe('the package', () => {
     for (const file of ['static-table.bin', 'NOTICE.md', 'LICENSE-APACHE']) {
       expect(paths).toContain(`dist/memory/embeddings/data/${file}`);
     }
+  });
+
+  // While Node 20 loads other modules, the names of an imported CommonJS package may stay undefined.
+  it('imports no package, but requires those that it does not hold', async () => {
+    const programs = paths.filter((file) => /^dist\/(?!ui\/).*\.js$/.test(file));
+    const texts = await Promise.all(programs.map((file) => readFile(path.join(root, file), 'utf8')));
+    const named = texts.flatMap((text) => [...text.matchAll(/(?:^import\b[^"]* |\bimport\()"([^"./][^"]*)"/gm)]);
+    expect(named.length).toBeGreaterThan(50);
+    expect(named.map(([, name = '']) => name).filter((name) => !isBuiltin(name))).toEqual([]);
+    expect(texts.filter((text) => text.includes('load("@lancedb/lancedb")'))).toHaveLength(2);
   });
 
   it('names no file of a source map and no folder of the machine it was built on', async () => {

@@ -1,14 +1,16 @@
 import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { type Connection, connect, Index, MatchQuery, Session, type Table } from '@lancedb/lancedb';
+import type { Connection, Table } from '@lancedb/lancedb';
 import type { Table as ArrowTable, DataType, Field, RecordBatch, Schema } from 'apache-arrow';
 import { sha256 } from '../../../common/text.ts';
 import { SCRIPT_DIMENSIONS } from '../../text/tokenizer.ts';
 import type { IndexRow } from '../search-index.ts';
 
-/** LanceDB has loaded this already; an import would load its other form, 134 more modules. */
-const arrow = createRequire(import.meta.url)('apache-arrow') as typeof import('apache-arrow');
+/** Not imported: while it loads other modules, Node 20 may leave an import's names undefined; Arrow would load twice. */
+const load = createRequire(import.meta.url);
+const { connect, Index, MatchQuery, Session } = load('@lancedb/lancedb') as typeof import('@lancedb/lancedb');
+const arrow = load('apache-arrow') as typeof import('apache-arrow');
 
 /** Comparing fewer vectors one by one is fast, and exact. */
 const ROWS_FOR_VECTOR_INDEX = 5_000;
@@ -245,8 +247,8 @@ export function getSchema(kind: Kind, dimensions: number): Schema {
 }
 
 /** The tokenizer is ours: LanceDB only splits at spaces. */
-export function wordsIndex(): Index {
-  return Index.fts({
+export const wordsIndex = () =>
+  Index.fts({
     baseTokenizer: 'whitespace',
     lowercase: false,
     stem: false,
@@ -255,13 +257,11 @@ export function wordsIndex(): Index {
     withPosition: false,
     maxTokenLength: 512,
   });
-}
 
 export const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-export function isIn(column: string, values: readonly string[]): string {
-  return `${column} IN (${values.map(quoted).join(', ')})`;
-}
+export const isIn = (column: string, values: readonly string[]): string =>
+  `${column} IN (${values.map(quoted).join(', ')})`;
 
 /** A table for each kind of row of each project: statistics of words are a project's own, and so is the cost. */
 export type Tables = Awaited<ReturnType<typeof openTables>>;
@@ -362,7 +362,5 @@ export async function openTables({
   };
 }
 
-function connected(dir: string): Promise<Connection> {
-  const session = new Session(INDEX_CACHE_BYTES, METADATA_CACHE_BYTES);
-  return connect(dir, { readConsistencyInterval: 0, session });
-}
+const connected = (dir: string): Promise<Connection> =>
+  connect(dir, { readConsistencyInterval: 0, session: new Session(INDEX_CACHE_BYTES, METADATA_CACHE_BYTES) });

@@ -2,15 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { type Connection, connect, Session, type Table } from '@lancedb/lancedb';
+import type { Connection, Table } from '@lancedb/lancedb';
 import type { Field, Schema } from 'apache-arrow';
 import { CometError, getReason } from '../../../common/errors.ts';
 import { trimEnd } from '../../../common/text.ts';
 import type { Bus } from '../bus.ts';
 import { MACHINE_ID, MAX_PAYLOAD_CHARS, type Row } from '../row.ts';
 
-/** LanceDB has loaded this already; an import would load its other form, 134 more modules. */
-const arrow = createRequire(import.meta.url)('apache-arrow') as typeof import('apache-arrow');
+/** Not imported: while it loads other modules, Node 20 may leave an import's names undefined; Arrow would load twice. */
+const load = createRequire(import.meta.url);
+const { connect, Session } = load('@lancedb/lancedb') as typeof import('@lancedb/lancedb');
+const arrow = load('apache-arrow') as typeof import('apache-arrow');
 
 /** Another for each log that is made: one that replaces a log may be in the same version, of as many rows. */
 const LOG_ID = 'log';
@@ -183,9 +185,8 @@ async function getRows(table: Table, which: string, limit: number): Promise<Row[
   return asRows(await rows.orderBy({ columnName: 'sequence' }).limit(limit).toArray());
 }
 
-function asRows(rows: readonly Row[]): Row[] {
-  return rows.map(({ sequence, payload, signature }) => ({ sequence, payload, signature }));
-}
+const asRows = (rows: readonly Row[]): Row[] =>
+  rows.map(({ sequence, payload, signature }) => ({ sequence, payload, signature }));
 
 /**
  * A deleted row stays in its file, so the log is written again, without these rows; what stops it in between leaves a
