@@ -324,8 +324,7 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
   const accepted = turns.flatMap(({ turn, state }) =>
     turn.edited && state.accepts.length > SAYS_LITTLE ? claim(BRIEF.decided, state.accepts, turn.turnId) : [],
   );
-  const stated = distinct(all).slice(-MOST_DECIDED);
-  let newest = [...accepted.slice(Math.max(0, accepted.length + stated.length - MOST_DECIDED)), ...stated];
+  let newest = distinct(all).slice(-MOST_DECIDED);
   const getActive = (): Claim[] => [
     ...getGoal(turns, rest(BRIEF.goal)),
     ...done,
@@ -350,6 +349,11 @@ function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryRes
   for (const each of findings.toSorted((one, other) => Number(concludes(other)) - Number(concludes(one)))) {
     found.push(each);
     if (found.length > MOST_FOUND || isTooLong()) found.pop();
+  }
+  for (const each of accepted.toReversed()) {
+    const before = newest;
+    newest = [{ ...each, text: withShortOffer(each.text) }, ...before];
+    if (newest.length > MOST_DECIDED || isTooLong()) newest = before;
   }
   return { active: getActive(), hints };
 }
@@ -484,10 +488,8 @@ function getGoal(turns: readonly ReadTurn[], old: readonly Claim[]): readonly Cl
 function isTask({ turn, state }: ReadTurn): boolean {
   const task = findTask(state.asked);
   if (FOLLOWS.test(task) || contentTokens(task).length < LEAST_TASK) return false;
-  return (
-    turn.edited === true ||
-    !splitSentences(state.asked).every((each) => ASKS.test(findTask(each)) && !each.includes(','))
-  );
+  if (turn.edited === true) return true;
+  return !splitSentences(state.asked).every((each) => ASKS.test(findTask(each)) && !each.includes(','));
 }
 
 /** Says something itself; several lines in which nothing was typed, and for which nothing was edited, may be pasted. */
@@ -542,8 +544,7 @@ export function detailByRules({ turns, summary }: DetailInput) {
     ...(asked === '' ? [] : [`The user: ${ended(asked)}`]),
     ...[...said.slice(0, each - 1), ...[...decisions, ...open].map(({ text }) => text)].map(ended),
   ]);
-  const distinct = [...new Set(sentences)].slice(0, DETAIL_SENTENCES);
-  return { sentences: distinct.length === 0 ? [summary] : distinct };
+  return { sentences: sentences.length === 0 ? [summary] : [...new Set(sentences)].slice(0, DETAIL_SENTENCES) };
 }
 
 const ended = (text: string): string => (/[.!?…。！？”]$/u.test(text) ? text : `${text}.`);
