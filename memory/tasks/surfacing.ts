@@ -208,7 +208,7 @@ export async function taskLines(listing: TaskListing, { sinceMs, nowMs }: { sinc
     const read = task.trigger === undefined ? null : await readTrigger(task.trigger, scheduledMs(task));
     if (typeof read === 'string') continue;
     if (read === null) {
-      const createdMs = Date.parse(task.created);
+      const createdMs = scheduledMs({ created: task.created });
       if (nowMs - createdMs > NEGLECTED_MS.untimed) add('neglected', task, `open since ${localDay(createdMs)}`);
       continue;
     }

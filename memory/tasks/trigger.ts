@@ -105,9 +105,9 @@ async function readCron(form: string, nowMs: number): Promise<Trigger | string> 
   }
 }
 
-/** What relative times of a task refer to, ms; nothing before it is due. */
+/** What relative times of a task refer to, ms; nothing before it is due. A day without a time begins here, not in UTC. */
 export function scheduledMs({ scheduled, created }: Pick<Task, 'scheduled' | 'created'>): number {
-  return Date.parse(scheduled ?? created);
+  return Date.parse((scheduled ?? created).replace('T00:00:00.000Z', 'T00:00'));
 }
 
 /** It surfaced, and is still open; what comes again is never overdue. */

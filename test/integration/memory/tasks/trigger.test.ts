@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { parseTask, type Task } from '../../../../memory/model/task.ts';
 import {
   dueTime,
   isReminder,
@@ -6,6 +7,7 @@ import {
   nextTime,
   readReminder,
   readTrigger,
+  scheduledMs,
   type Trigger,
 } from '../../../../memory/tasks/trigger.ts';
 
@@ -40,6 +42,16 @@ describe.each(ZONES)('in %s', (name) => {
     ['@daily', '@daily'],
   ])('%j is %s', async (text, expected) => {
     expect(getLocal(await readTrigger(text, monday()))).toBe(expected);
+  });
+
+  test('a day without a time, as in a file written by hand, begins here', async () => {
+    const text = '---\ntitle: Check 47\ncreated: 2026-11-23\ntrigger: tomorrow 9:00\n---\n';
+    const sinceMs = scheduledMs(parseTask(text, 'check-47') as Task);
+    expect(localIso(sinceMs).slice(0, 16)).toBe('2026-11-23T00:00');
+    expect(getLocal(await readTrigger('tomorrow 9:00', sinceMs))).toBe('2026-11-24T09:00');
+    const daily = (await readTrigger('0 9 * * *', sinceMs)) as Trigger;
+    const due = { sinceMs, firedMs: null, nowMs: new Date(2026, 10, 23, 10).getTime() };
+    expect(await dueTime(daily, due)).toBe(new Date(2026, 10, 23, 9).getTime());
   });
 
   test('a time that was written reads back as the same moment', async () => {
