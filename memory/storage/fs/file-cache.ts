@@ -7,8 +7,11 @@ export const NO_FILE = 'is no file but a link, folder or device; it is not read'
 const TICK_MS = 100;
 const AT_ONCE = 32;
 
+/** In the trash, or among the versions, of a program that edits or synchronizes the folder, or a file of its own. */
+export const isHidden = (dir: string, file: string): boolean => file.includes(`${path.sep}.`, dir.length);
+
 /**
- * Markdown files below a directory, each parsed again only after a change.
+ * Markdown files below a directory that are not hidden, each parsed again only after a change.
  *
  * @param parse  given null where the file is not UTF-8, and what the file was before, where that is known
  * @param decode  how a file is read
@@ -40,9 +43,9 @@ export function createFileCache<T>(
     async read(only?: readonly string[]): Promise<readonly T[]> {
       const isPartial = complete && only !== undefined;
       const found = isPartial ? null : await filesAndOthers(dir, isMarkdown);
-      const files = found?.files ?? (only ?? []).filter((file) => file.startsWith(dir + path.sep));
-      others = found?.others ?? others;
-      const wanted = new Set([...files, ...forgotten]);
+      const isShown = (file: string): boolean => file.startsWith(dir + path.sep) && !isHidden(dir, file);
+      others = found?.others.filter(isShown) ?? others;
+      const wanted = new Set([...(found?.files ?? only ?? []).filter(isShown), ...forgotten]);
       if (!isPartial) for (const file of entries.keys()) if (!wanted.has(file)) entries.delete(file);
       forgotten.clear();
       await inParallel([...wanted], look);

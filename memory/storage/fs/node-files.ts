@@ -25,7 +25,7 @@ import {
 import { copied, type MemoryNode, type StoredBrief } from '../../model/node.ts';
 import type { NodeFiles } from '../node-files.ts';
 import { projectSlug, sessionStem } from '../paths.ts';
-import { createFileCache, decoded, filesBelow, isMarkdown, openDir, removeDurably } from './file-cache.ts';
+import { createFileCache, decoded, filesBelow, isHidden, isMarkdown, openDir, removeDurably } from './file-cache.ts';
 
 const ASIDE = '.invalid-';
 
@@ -57,7 +57,10 @@ export async function openNodeFiles({ nodesDir, briefsDir, memoryBackupDir }: No
       exclusive(async () => {
         await sessions.drop(nodeIds);
         for (const dir of [nodesDir, briefsDir]) await removeAside(dir, [...nodeIds, ...turnIds]);
-        if (memoryBackupDir !== undefined) await removeFromBackup(memoryBackupDir, new Set(nodeIds), turnIds);
+        const copies = memoryBackupDir === undefined ? [] : await filesBelow(memoryBackupDir, isMarkdown);
+        for (const dir of [nodesDir, briefsDir])
+          copies.push(...(await filesBelow(dir, isMarkdown)).filter((file) => isHidden(dir, file)));
+        await removeFromCopies(copies, new Set(nodeIds), turnIds);
       }),
     readBrief: (sessionId) => exclusive(() => briefs.read(sessionId)),
     writeBrief: (brief) => exclusive(() => briefs.write(brief)),
@@ -212,9 +215,9 @@ async function removeAside(dir: string, names: readonly string[]): Promise<void>
   }
 }
 
-/** What is removed is removed from the backup too: sections of these ids, and files that name one of the turns. */
-async function removeFromBackup(dir: string, ids: ReadonlySet<string>, turnIds: readonly string[]): Promise<void> {
-  for (const copy of await filesBelow(dir, isMarkdown)) {
+/** What is removed is removed from copies too: sections of these ids, and files that name one of the turns. */
+async function removeFromCopies(copies: string[], ids: ReadonlySet<string>, turnIds: readonly string[]) {
+  for (const copy of copies) {
     const text = await readFile(copy, 'utf8');
     if (![...ids, ...turnIds].some((name) => text.includes(name))) continue;
     const left = withoutSections(text, ids);

@@ -1,4 +1,4 @@
-import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import type { MemoryNode, StoredBrief } from '../../../../memory/model/node.ts';
@@ -155,6 +155,22 @@ test('of two sections with one id the first counts and the second is named', asy
   const { nodes, problems } = await files.load();
   expect(nodes).toEqual([first]);
   expect(problems[0]?.message).toMatch(/expected each id once/);
+});
+
+test('what is in a trash or among old versions is no memory, and goes with the memory', async () => {
+  const root = await tempDir();
+  const files = await open(root);
+  await files.save([first, second]);
+  const [file] = (await allFiles(root)) as [string];
+  const trash = path.join(root, 'nodes', '.trash', 's-1.md');
+  await mkdir(path.dirname(trash));
+  await rename(file, trash);
+  await writeFile(path.join(path.dirname(file), '._s-1.md'), 'AppleDouble');
+  expect(await files.load([file, trash])).toMatchObject({ nodes: [], problems: [] });
+  expect(await (await open(root)).load()).toMatchObject({ nodes: [], problems: [] });
+  await files.remove([second.node_id]);
+  const left = await readFile(trash, 'utf8');
+  expect([left.includes(first.node_id), left.includes(second.node_id)]).toEqual([true, false]);
 });
 
 test('removed nodes leave nothing behind, unknown ids are no error', async () => {
