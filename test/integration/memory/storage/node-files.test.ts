@@ -157,6 +157,19 @@ test('of two sections with one id the first counts and the second is named', asy
   expect(problems[0]?.message).toMatch(/expected each id once/);
 });
 
+test('a conflict copy of a file that is synchronized counts after the file', async () => {
+  const root = await tempDir();
+  const files = await open(root);
+  await files.save([first]);
+  const [file] = (await allFiles(root)) as [string];
+  const text = await readFile(file, 'utf8');
+  for (const name of [" (Anna's conflicted copy 2026-11-29)", '.sync-conflict-20261129-101010-ABCDEFG', '-laptop'])
+    await writeFile(file.replace('.md', `${name}.md`), text.replaceAll('staging', 'other'));
+  const { nodes, problems } = await files.load();
+  expect(nodes).toEqual([first]);
+  expect(problems.map((problem) => problem.file)).not.toContain(file);
+});
+
 test('what is in a trash or among old versions is no memory, and goes with the memory', async () => {
   const root = await tempDir();
   const files = await open(root);
