@@ -1,4 +1,4 @@
-import { utimes } from 'node:fs/promises';
+import { realpath, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { type FSWatcher, watch } from 'chokidar';
 import type { Problem } from '../../../common/errors.ts';
@@ -46,8 +46,12 @@ export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOption
 
   return {
     async start(changed) {
-      const seen = (file: string): void => note(file, changed);
-      const started = watch([nodesDir, briefsDir], {
+      // A link in place of a folder would not be followed.
+      const [nodes, briefs] = [await realpath(nodesDir), await realpath(briefsDir)];
+      const getName = (file: string): string =>
+        file.startsWith(nodes) ? nodesDir + file.slice(nodes.length) : briefsDir + file.slice(briefs.length);
+      const seen = (file: string): void => note(getName(file), changed);
+      const started = watch([nodes, briefs], {
         ignoreInitial: true,
         followSymlinks: false,
         atomic: false,

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { appendFile, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -23,9 +23,10 @@ interface Watched {
   readonly ever: Set<string>;
 }
 
-async function watched(): Promise<Watched> {
+async function watched(vault = ''): Promise<Watched> {
   const dir = await tempDir();
   const [nodesDir, briefsDir] = [path.join(dir, 'nodes'), path.join(dir, 'briefs')];
+  if (vault !== '') await symlink(vault, nodesDir);
   await mkdir(path.join(nodesDir, 'shop'), { recursive: true });
   await mkdir(briefsDir);
   await writeFile(path.join(nodesDir, 'shop', 'old.md'), 'old');
@@ -65,6 +66,13 @@ test('files written in place, replaced, made, moved and removed are told; nothin
   await rm(at('weblog', 'new.md'));
   await told(at('weblog', 'new.md'));
   expect([...ever].sort()).toEqual([at('blog', 'new.md'), at('shop', 'old.md'), at('weblog', 'new.md')]);
+});
+
+test('files behind a link in place of the folder are told by the name that they have here', async () => {
+  const vault = await tempDir();
+  const { nodesDir, told } = await watched(vault);
+  await appendFile(path.join(vault, 'shop', 'old.md'), ' and more');
+  await told(path.join(nodesDir, 'shop', 'old.md'));
 });
 
 test('a project that begins between listing and watching its directory is followed', async () => {
