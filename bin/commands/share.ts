@@ -186,7 +186,7 @@ function reportLines(report: ShareReport, nowMs: number): string[] {
 
 const RESTARTED = {
   copy: 'this home is a copy of another one, or from a backup, and became a machine of its own; nothing was lost',
-  lost: 'what this machine had published was gone from the storage, and was published again',
+  lost: 'what this machine had published was gone from the storage, or damaged there, and was published again',
 } as const;
 
 function registerEnd(share: Command, context: Context): void {

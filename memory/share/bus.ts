@@ -4,7 +4,8 @@ import type { Row } from './row.ts';
  * One log for each machine on storage that every machine can read. A machine writes to its own log only, so that no two
  * writers meet. Rows are as they were given; whether to believe them is the reader's decision.
  *
- * All may throw CometError `share_failed`, saying what to check; what was done until then is safe to repeat.
+ * All may throw CometError `share_failed`, or `share_damaged` for what cannot be read of it, saying what to check; what
+ * was done until then is safe to repeat.
  */
 export interface Bus {
   machines(): Promise<string[]>;
@@ -17,7 +18,7 @@ export interface Bus {
   last(machine: string): Promise<Row | null>;
   /** Removes these rows and every older version that holds their bytes. */
   erase(machine: string, sequences: readonly number[]): Promise<void>;
-  /** Removes the log. */
+  /** Removes the log, damaged or not. */
   drop(machine: string): Promise<void>;
   close(): void;
 }

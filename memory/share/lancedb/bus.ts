@@ -121,7 +121,8 @@ export async function openLanceBus({ uri, env }: { uri: string; env: NodeJS.Proc
       }),
     drop: (machine) =>
       guarded(async () => {
-        await withTable(machine, () => connection.dropTable(machine), undefined);
+        // A damaged one cannot be opened.
+        if (await withTable(machine, async () => true, false).catch(() => true)) await connection.dropTable(machine);
         await withTable(REGISTRY, (table) => table.delete(`machine = '${machine}'`), undefined);
       }),
     close: () => connection.close(),
@@ -222,8 +223,11 @@ export function explained(uri: string, error: unknown): CometError {
   const plain = first.replace(/\?\S*/g, '').replace(/, \S+\.rs:\d+(?::\d+)?/g, '');
   const reason = plain.slice(0, 300).trimEnd();
   const [, check] = CAUSES.find(([sign]) => sign.test(getReason(error))) ?? [null, 'check the address'];
-  return new CometError('share_failed', `${uri} cannot be used: ${check} (${reason})`, { cause: error });
+  const code = check === DAMAGED ? 'share_damaged' : 'share_failed';
+  return new CometError(code, `${uri} cannot be used: ${check} (${reason})`, { cause: error });
 }
+
+const DAMAGED = 'what is stored there is damaged';
 
 // `in 401.6ms` is how long a request took.
 const CAUSES: readonly (readonly [RegExp, string])[] = [
@@ -238,4 +242,8 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
   [/read-only file system/i, 'the folder is read-only'],
   [/resolve region/i, 'set AWS_REGION to the region of the bucket, which could not be looked up'],
   [/connect|timed? ?out|dns|resolve|sending request/i, 'the storage does not answer; check address and network'],
+  [
+    /not found:[^\n]{1,300}\.lance|invalid range|whole buffer|lance file|too small|protobuf|panic in|(?:column|named) sequence/i,
+    DAMAGED,
+  ],
 ];

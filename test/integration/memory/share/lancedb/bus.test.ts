@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, truncate, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
@@ -50,6 +50,27 @@ describe('in a folder', () => {
     await expect(bus.append('a'.repeat(32), [{ sequence: 0, payload: 'p', signature: 's' }])).rejects.toThrow(/mount/);
     await expect(openLanceBus({ uri, env: {} })).rejects.toMatchObject({ code: 'share_failed' });
     expect(existsSync(uri)).toBe(false);
+  });
+});
+
+describe('a log with a damaged file', () => {
+  it.each(['data', '_versions'])('in %s is called damaged, and can be removed', async (part) => {
+    const uri = path.join(dir, 'folder', `damaged-${part}`);
+    await mkdir(uri, { recursive: true });
+    const [machine, row] = ['a'.repeat(32), { sequence: 0, payload: 'p', signature: 's' }];
+    const damages = [(file: string) => truncate(file, 20), (file: string) => writeFile(file, Buffer.alloc(2_000))];
+    for (const damage of [...damages, ...(part === 'data' ? [rm] : [])]) {
+      const bus = await openLanceBus({ uri, env: {} });
+      await bus.append(machine, [row]);
+      const folder = path.join(uri, 'machines', `${machine}.lance`, part);
+      for (const file of await readdir(folder)) await damage(path.join(folder, file));
+      bus.close();
+      const again = await openLanceBus({ uri, env: {} });
+      await expect(again.last(machine)).rejects.toMatchObject({ code: 'share_damaged' });
+      await again.drop(machine);
+      expect(await again.last(machine)).toBeNull();
+      again.close();
+    }
   });
 });
 
