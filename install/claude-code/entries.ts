@@ -17,7 +17,7 @@ export const envEntries: EditKind = {
     return edited;
   },
   remove(text, own, before, file) {
-    if (Object.keys(own).length === 0) return text;
+    if (Object.keys(own).length === 0 || text.trim() === '') return text;
     parseWith(text, file, ['env'], 'object');
     let edited = text;
     // What this home had set before its records were lost is not the user's.

@@ -193,6 +193,18 @@ describe('reverting', () => {
     expect(read()).toBe('{}');
   });
 
+  it.each(['', ' \n'])('is content with a file that holds %j, before or since', async (blank) => {
+    const own = Object.fromEntries(Object.entries(OURS).map(([name, value]) => [name, [value]]));
+    for (const before of [blank, '{}', '{"a":1}']) {
+      writeFileSync(file, before);
+      await edit();
+      if (before !== blank) writeFileSync(file, blank);
+      await uninstallEntries(paths, 'env', [file], own);
+      expect(read()).toBe(before === '{}' ? before : blank);
+      expect(await inspectSettings(paths, OURS)).toBeNull();
+    }
+  });
+
   it('is content with a file that is gone', async () => {
     writeFileSync(file, '{}');
     await edit();
