@@ -16,13 +16,13 @@ const line = z
   .union([z.string(), z.number()])
   .transform((value) => String(value).replace(/\s+/g, ' ').trim())
   .refine((text) => text !== '' && text.length <= LONGEST && isOneLine(text), `expected 1 to ${LONGEST} characters`);
-const time = z
+const timeAsWritten = z
   .string('expected a date, as 2026-11-24')
   .refine(
     (text) => z.iso.date().safeParse(text.slice(0, 10)).success && !Number.isNaN(Date.parse(text)),
     'expected a date, as 2026-11-24',
-  )
-  .transform((text) => new Date(text).toISOString());
+  );
+const time = timeAsWritten.transform((text) => new Date(text).toISOString());
 const choice = <const T extends string>(values: readonly T[], fallback: NoInfer<T>) =>
   z.enum(values, `expected ${values.join(', ')}`).default(fallback as never);
 const list = z.preprocess((value) => (typeof value === 'string' ? [value] : (value ?? [])), z.array(line).max(50));
@@ -53,8 +53,8 @@ const TaskFields = z.object({
   project: z.preprocess((value) => value ?? '', z.string().max(4_096)),
   /** Set while a due task is being surfaced: when that began. */
   surfacing: optional(time),
-  /** The trigger time that was surfaced last. */
-  fired: optional(time),
+  /** The trigger time that was surfaced last, by the clock of the machine that did it. */
+  fired: optional(timeAsWritten),
   /** The session that was given the question. */
   asked: optional(z.string().max(200)),
 });

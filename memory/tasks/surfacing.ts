@@ -8,7 +8,7 @@ import { isCleanOrigin } from '../../common/turn.ts';
 import { openNames, type Task, type TaskListing, taskId } from '../model/task.ts';
 import { type Activity, judge, type Verdict } from './judge.ts';
 import type { TaskFiles } from './task-files.ts';
-import { dueTime, getUrgency, nextTime, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
+import { dueTime, getUrgency, localIso, nextTime, readTrigger, scheduledMs, triggerProblem } from './trigger.ts';
 
 const LATE_MS = 5 * 60_000;
 /** A task that surfaced stays in the status line for so long. */
@@ -65,8 +65,11 @@ export function createSurfacing(parts: Parts) {
     const verdict = judge({ task, hour, nowMs: now(), activity: activity(), ...limits });
     if (atMs !== begun) await files.update(task.name, { surfacing: new Date(atMs).toISOString() }, month);
     await files.addToInbox(localDay(atMs), inboxLine(task, { mode: verdict.mode, forMs, atMs }));
-    const fired = new Date(forMs).toISOString();
-    const done = await files.update(task.name, { surfacing: undefined, fired, asked: undefined }, month);
+    const done = await files.update(
+      task.name,
+      { surfacing: undefined, fired: localIso(forMs), asked: undefined },
+      month,
+    );
     open = open.map((each) => (each.name === task.name ? done : each));
     log.info('a task is due', { task: taskId(task.name), ...verdict });
     runLater(notifyAs(task, verdict), 'no desktop notification was shown');
@@ -181,7 +184,10 @@ async function getDueTime(task: Task, nowMs: number): Promise<number | null> {
   const sinceMs = scheduledMs(task);
   const read = trigger === undefined ? null : await readTrigger(trigger, sinceMs);
   if (read === null || typeof read === 'string') return null;
-  return await dueTime(read, { sinceMs, firedMs: fired === undefined ? null : Date.parse(fired), nowMs });
+  const dueMs = await dueTime(read, { sinceMs, firedMs: fired === undefined ? null : Date.parse(fired), nowMs });
+  // It surfaced on a machine in another time zone, or before a journey.
+  const isKnown = read.kind === 'time' && fired?.slice(0, 19) === localIso(dueMs ?? 0).slice(0, 19);
+  return isKnown ? null : dueMs;
 }
 
 /** A title with the id that `comet-cc task` takes. */

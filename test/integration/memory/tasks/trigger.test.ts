@@ -10,6 +10,8 @@ import {
   scheduledMs,
   type Trigger,
 } from '../../../../memory/tasks/trigger.ts';
+import { createMemoryTaskFiles } from '../../../helpers/memory-task-files.ts';
+import { openTaskRig } from '../../../helpers/task-rig.ts';
 
 const zone = process.env['TZ'];
 const ZONES = ['UTC', 'Europe/Vienna', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe', 'Pacific/Apia'];
@@ -75,6 +77,22 @@ describe.each(ZONES)('in %s', (name) => {
     expect(days.length).toBe(365);
     expect(new Set(days).size).toBe(365);
   });
+});
+
+test('a time that surfaced does not surface again by the clock of another zone, until it is changed', async () => {
+  const texts = new Map([['check', '---\ntitle: Check 47\ncreated: 2026-11-23\ntrigger: 2026-11-24 09:00\n---\n']]);
+  const { surfacing, clock, shown } = openTaskRig(createMemoryTaskFiles(texts, new Map()));
+  for (const name of ['Europe/Vienna', 'UTC', 'America/New_York', 'Europe/Vienna']) {
+    process.env['TZ'] = name;
+    clock.nowMs = Date.UTC(2026, 10, 24, name === 'Europe/Vienna' ? 8 : 15);
+    await surfacing.look();
+    expect(shown).toHaveLength(1);
+  }
+  const [[file, text]] = [...texts] as [[string, string]];
+  texts.set(file, text.replace('24 09:00', '24 08:00'));
+  await surfacing.look();
+  await surfacing.close();
+  expect(shown).toHaveLength(2);
 });
 
 test.each([
