@@ -57,7 +57,7 @@ export async function ensureCerts(
     const hint =
       state.reason === 'not_yet_valid'
         ? "is not valid yet: set this machine's clock right; if it is right, run comet-cc uninstall-ca"
-        : `may have been seen or changed by others (${state.reason}): remove ${path.dirname(state.file)}`;
+        : `may have been seen or changed by others (${state.reason}): remove ${paths.certsDir}`;
     throw new CometError('unsafe_file', `${state.file} ${hint}, then run comet-cc install-ca`);
   }
   const remainingMs = state.kind === 'usable' ? state.leaf.notAfterMs - nowMs : 0;

@@ -146,11 +146,12 @@ describe('ensureCerts', () => {
 
   it('replaces nothing that others may have touched, and says so', async () => {
     await existing();
-    chmodSync(at('leaf.key'), 0o644);
-    await expect(ensure()).rejects.toMatchObject({
-      code: 'unsafe_file',
-      message: expect.stringContaining('open_mode'),
-    });
+    for (const opened of [at('leaf.key'), paths.certsDir]) {
+      chmodSync(opened, 0o777);
+      const message = expect.stringContaining(`(open_mode): remove ${paths.certsDir}, then`);
+      await expect(ensure()).rejects.toMatchObject({ code: 'unsafe_file', message });
+      chmodSync(opened, 0o700);
+    }
     await removeCerts(paths);
     await existing();
     expect(loadLeaf(paths, nowMs).kind).toBe('usable');
