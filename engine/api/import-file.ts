@@ -25,10 +25,15 @@ export async function importFile(
   imports: Import,
   { file, as, trusted = false, projectDir = dirname(file), again = false }: z.infer<typeof fileImportInput>,
 ) {
-  const { size } = await readable(file, (name) => stat(name));
+  const stats = await readable(file, (name) => stat(name));
+  // The input or a pipe of a shell is not the same one here.
+  if (!stats.isFile()) throw new CometError('unsafe_file', `${file} is no file; write the text into one first`);
   if (as === 'export' || as === 'nodes') return imports.importArchive(await readable(file, readText), trusted, again);
-  if (size > DOCUMENT_BYTES) {
-    throw new CometError('unsafe_file', `${file} has ${Math.round(size / 2 ** 20)} MB; split it, a document takes 32`);
+  if (stats.size > DOCUMENT_BYTES) {
+    throw new CometError(
+      'unsafe_file',
+      `${file} has ${Math.round(stats.size / 2 ** 20)} MB; split it, a document takes 32`,
+    );
   }
   const text = await readable(file, readText);
   if (text.includes('\0') || text.includes('\uFFFD')) {
