@@ -7,7 +7,6 @@ export type ErrorCode =
   | 'port_in_use'
   | 'service_failed'
   | 'share_failed'
-  | 'share_damaged'
   | 'daemon_down'
   | 'daemon_unhealthy'
   | 'not_found'

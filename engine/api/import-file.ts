@@ -30,10 +30,8 @@ export async function importFile(
   if (!stats.isFile()) throw new CometError('unsafe_file', `${file} is no file; write the text into one first`);
   if (as === 'export' || as === 'nodes') return imports.importArchive(await readable(file, readText), trusted, again);
   if (stats.size > DOCUMENT_BYTES) {
-    throw new CometError(
-      'unsafe_file',
-      `${file} has ${Math.round(stats.size / 2 ** 20)} MB; split it, a document takes 32`,
-    );
+    const size = `${Math.round(stats.size / 2 ** 20)} MB`;
+    throw new CometError('unsafe_file', `${file} has ${size}; split it, a document takes 32 MB`);
   }
   const text = await readable(file, readText);
   if (text.includes('\0') || text.includes('\uFFFD')) {

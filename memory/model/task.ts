@@ -16,12 +16,10 @@ const line = z
   .union([z.string(), z.number()])
   .transform((value) => String(value).replace(/\s+/g, ' ').trim())
   .refine((text) => text !== '' && text.length <= LONGEST && isOneLine(text), `expected 1 to ${LONGEST} characters`);
-const timeAsWritten = z
-  .string('expected a date, as 2026-11-24')
-  .refine(
-    (text) => z.iso.date().safeParse(text.slice(0, 10)).success && !Number.isNaN(Date.parse(text)),
-    'expected a date, as 2026-11-24',
-  );
+const A_DATE = 'expected a date, as 2026-11-24';
+const isTime = (text: string): boolean =>
+  z.iso.date().safeParse(text.slice(0, 10)).success && !Number.isNaN(Date.parse(text));
+const timeAsWritten = z.string(A_DATE).refine(isTime, A_DATE);
 const time = timeAsWritten.transform((text) => new Date(text).toISOString());
 const choice = <const T extends string>(values: readonly T[], fallback: NoInfer<T>) =>
   z.enum(values, `expected ${values.join(', ')}`).default(fallback as never);

@@ -30,11 +30,6 @@ export function createWriter(context: ShareContext) {
     await queue(context);
   }
 
-  async function publishAgain(): Promise<void> {
-    await bus.drop(state().machine);
-    await startOver('lost');
-  }
-
   /** Rows that the bucket has already leave the outbox. */
   async function reconcile(): Promise<void> {
     const { machine: own, confirmed: arrived, outbox: unsent } = state();
@@ -49,7 +44,8 @@ export function createWriter(context: ShareContext) {
       if (last !== null && outbox.length < unsent.length) await keep({ outbox, confirmed: getHead(last) });
       context.noteRead(own, stamp, state().confirmed);
     } else if (plan.kind === 'lost') {
-      await publishAgain();
+      await bus.drop(state().machine);
+      await startOver('lost');
     } else {
       const { machine, keys } = newState(state(), false);
       await startOver('copy', { machine, keys });
@@ -76,7 +72,9 @@ export function createWriter(context: ShareContext) {
     return last === null || last.sequence > confirmed.sequence ? confirmed : getHead(last);
   }
 
-  async function publish(): Promise<number> {
+  /** @throws CometError `share_failed` */
+  async function push(): Promise<number> {
+    await queue(context);
     await reconcile();
     let sent = await send();
     for (let turns = await nextTurns(context); turns.length > 0; turns = await nextTurns(context)) {
@@ -87,19 +85,6 @@ export function createWriter(context: ShareContext) {
       await bus.erase(state().machine, state().erasing);
       await keep({ erasing: [], confirmed: await confirmedNow() });
     }
-    return sent;
-  }
-
-  /** A log that cannot be read is made again. @throws CometError `share_failed`, `share_damaged` */
-  async function push(): Promise<number> {
-    await queue(context);
-    const sent = await publish().catch(async (error: unknown) => {
-      if (!(error instanceof CometError) || error.code !== 'share_damaged') throw error;
-      // Where it can be read, the names of the machines are damaged.
-      if ((await bus.last(state().machine).catch(() => error)) !== error) throw error;
-      await publishAgain();
-      return await publish();
-    });
     await keep({ pushed: new Date(context.now()).toISOString() });
     return sent;
   }

@@ -65,11 +65,8 @@ export function createSurfacing(parts: Parts) {
     const verdict = judge({ task, hour, nowMs: now(), activity: activity(), ...limits });
     if (atMs !== begun) await files.update(task.name, { surfacing: new Date(atMs).toISOString() }, month);
     await files.addToInbox(localDay(atMs), inboxLine(task, { mode: verdict.mode, forMs, atMs }));
-    const done = await files.update(
-      task.name,
-      { surfacing: undefined, fired: localIso(forMs), asked: undefined },
-      month,
-    );
+    const fired = localIso(forMs);
+    const done = await files.update(task.name, { surfacing: undefined, fired, asked: undefined }, month);
     open = open.map((each) => (each.name === task.name ? done : each));
     log.info('a task is due', { task: taskId(task.name), ...verdict });
     runLater(notifyAs(task, verdict), 'no desktop notification was shown');
@@ -184,10 +181,9 @@ async function getDueTime(task: Task, nowMs: number): Promise<number | null> {
   const sinceMs = scheduledMs(task);
   const read = trigger === undefined ? null : await readTrigger(trigger, sinceMs);
   if (read === null || typeof read === 'string') return null;
-  const dueMs = await dueTime(read, { sinceMs, firedMs: fired === undefined ? null : Date.parse(fired), nowMs });
   // It surfaced on a machine in another time zone, or before a journey.
-  const isKnown = read.kind === 'time' && fired?.slice(0, 19) === localIso(dueMs ?? 0).slice(0, 19);
-  return isKnown ? null : dueMs;
+  if (read.kind === 'time' && fired?.slice(0, 19) === localIso(read.atMs).slice(0, 19)) return null;
+  return await dueTime(read, { sinceMs, firedMs: fired === undefined ? null : Date.parse(fired), nowMs });
 }
 
 /** A title with the id that `comet-cc task` takes. */

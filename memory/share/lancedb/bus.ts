@@ -107,8 +107,8 @@ export async function openLanceBus({ uri, env }: { uri: string; env: NodeJS.Proc
       guarded(() =>
         withTable(machine, (table) => getRows(table, `sequence = 0 OR sequence >= ${from}`, limit + 1), []),
       ),
-    stamp: (machine) => guarded(() => withTable(machine, getStamp, null)),
-    last: (machine) => guarded(() => withTable(machine, lastRow, null)),
+    stamp: (machine) => guarded(() => withTable(machine, getStamp, null).catch(orNone)),
+    last: (machine) => guarded(() => withTable(machine, lastRow, null).catch(orNone)),
     erase: (machine, sequences) =>
       guarded(async () => {
         const removedIds = new Set(sequences);
@@ -222,12 +222,16 @@ export function explained(uri: string, error: unknown): CometError {
   const [first = ''] = getReason(error).split(/\n|\sCaused by:/);
   const plain = first.replace(/\?\S*/g, '').replace(/, \S+\.rs:\d+(?::\d+)?/g, '');
   const reason = plain.slice(0, 300).trimEnd();
-  const [, check] = CAUSES.find(([sign]) => sign.test(getReason(error))) ?? [null, 'check the address'];
-  const code = check === DAMAGED ? 'share_damaged' : 'share_failed';
-  return new CometError(code, `${uri} cannot be used: ${check} (${reason})`, { cause: error });
+  return new CometError('share_failed', `${uri} cannot be used: ${getCause(error)} (${reason})`, { cause: error });
 }
 
 const DAMAGED = 'what is stored there is damaged';
+const getCause = (error: unknown) => CAUSES.find(([sign]) => sign.test(getReason(error)))?.[1] ?? 'check the address';
+
+function orNone(error: unknown): null {
+  if (getCause(error) === DAMAGED) return null;
+  throw error;
+}
 
 // `in 401.6ms` is how long a request took.
 const CAUSES: readonly (readonly [RegExp, string])[] = [
@@ -242,8 +246,6 @@ const CAUSES: readonly (readonly [RegExp, string])[] = [
   [/read-only file system/i, 'the folder is read-only'],
   [/resolve region/i, 'set AWS_REGION to the region of the bucket, which could not be looked up'],
   [/connect|timed? ?out|dns|resolve|sending request/i, 'the storage does not answer; check address and network'],
-  [
-    /not found:[^\n]{1,300}\.lance|invalid range|whole buffer|lance file|too small|protobuf|panic in|(?:column|named) sequence/i,
-    DAMAGED,
-  ],
+  [/not found:[^\n]{1,300}\.lance|invalid range|whole buffer|lance file|too small|protobuf|panic in/i, DAMAGED],
+  [/(?:column|named) sequence/i, DAMAGED],
 ];

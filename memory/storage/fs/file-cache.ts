@@ -39,7 +39,7 @@ export function createFileCache<T>(
   }
 
   return {
-    /** In order of their paths, a copy with more in its name last. With `only`, no other file is looked at but those that `forget` named. */
+    /** In order of their names, longer ones last. With `only`, no other file is looked at but those that `forget` named. */
     async read(only?: readonly string[]): Promise<readonly T[]> {
       const isPartial = complete && only !== undefined;
       const found = isPartial ? null : await filesAndOthers(dir, isMarkdown);
@@ -50,8 +50,7 @@ export function createFileCache<T>(
       forgotten.clear();
       await inParallel([...wanted], look);
       complete = true;
-      const read = [...entries].map(([file, { value }]) => ({ stem: file.slice(0, -'.md'.length), value }));
-      return read.sort((a, b) => (a.stem < b.stem ? -1 : 1)).map(({ value }) => value);
+      return [...entries].sort(([a], [b]) => (a.slice(0, -3) < b.slice(0, -3) ? -1 : 1)).map(([, { value }]) => value);
     },
     /** Of the last whole read: links, folders and devices with the name of a markdown file. */
     others: (): readonly string[] => others,

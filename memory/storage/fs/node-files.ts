@@ -56,10 +56,11 @@ export async function openNodeFiles({ nodesDir, briefsDir, memoryBackupDir }: No
     remove: (nodeIds, turnIds = []) =>
       exclusive(async () => {
         await sessions.drop(nodeIds);
-        for (const dir of [nodesDir, briefsDir]) await removeAside(dir, [...nodeIds, ...turnIds]);
         const copies = memoryBackupDir === undefined ? [] : await filesBelow(memoryBackupDir, isMarkdown);
-        for (const dir of [nodesDir, briefsDir])
+        for (const dir of [nodesDir, briefsDir]) {
+          await removeAside(dir, [...nodeIds, ...turnIds]);
           copies.push(...(await filesBelow(dir, isMarkdown)).filter((file) => isHidden(dir, file)));
+        }
         await removeFromCopies(copies, new Set(nodeIds), turnIds);
       }),
     readBrief: (sessionId) => exclusive(() => briefs.read(sessionId)),

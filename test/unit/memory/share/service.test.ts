@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { noFacts } from '../../../../bench/no-files.ts';
 import { runAtOnce } from '../../../../common/async.ts';
 import { CometError } from '../../../../common/errors.ts';
@@ -555,32 +555,6 @@ describe('a fault', () => {
     await syncAll(one, two);
     expect(two.nodes.size).toBe(1);
     expect(one.state().restarted).toMatchObject({ why: 'lost' });
-  });
-
-  it('that cannot be read any more is published again, unless only the names of machines are damaged', async () => {
-    const bus = createInMemoryBus();
-    const [one, two] = [createHome(bus), createHome(bus)];
-    add(one, getNode(1));
-    await syncAll(one, two);
-    const { machine } = one.state();
-    const fail = async () => Promise.reject(new CometError('share_damaged', 'a file is too small'));
-    const drop = vi.fn(bus.drop);
-    add(one, getNode(2));
-    await expect((await one.open({ ...bus, drop, append: fail })).push()).rejects.toThrow('too small');
-    expect(drop).not.toHaveBeenCalled();
-    let isDamaged = true;
-    const damaged: Bus = {
-      ...bus,
-      last: async (each) => (isDamaged ? fail() : bus.last(each)),
-      async drop(each) {
-        isDamaged = false;
-        await bus.drop(each);
-      },
-    };
-    expect(await (await one.open(damaged)).push()).toBe(3);
-    expect(one.state()).toMatchObject({ machine, restarted: { why: 'lost' }, outbox: [] });
-    await syncAll(one, two);
-    for (const home of [one, two]) expect(home.summaries()).toHaveLength(2);
   });
 });
 
