@@ -6,7 +6,7 @@ export interface Clock {
   now(): number;
 }
 
-export const DAY_MS = 86_400_000;
+export const [MINUTE_MS, HOUR_MS, DAY_MS] = [60_000, 3_600_000, 86_400_000] as const;
 
 export const systemClock: Clock = { now: () => Date.now() };
 

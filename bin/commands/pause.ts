@@ -10,30 +10,31 @@ export function registerPause(program: Command, context: Context): void {
     .option('--private', 'stop capture only; recall continues')
     .option('--for <time>', 'resume automatically after 30m, 2h, 1d')
     .jsonAction('document', async (flags: Flags) => {
-      const { pauseLines } = await import('../../engine/api/index.ts');
-      const { createPauseSwitch } = await import('../../engine/policy/index.ts');
+      const { pause, pauseLines } = await openSwitch(context);
       const { parseSpan } = await import('../terminal/format.ts');
-      const { paths, term } = context;
       const untilMs = flags.for === undefined ? null : Date.now() + parseSpan(flags.for, '--for');
       const project = flags.project === undefined ? null : await projectKey(context, flags.project);
-      const { pause } = createPauseSwitch(paths.pausesFile, Date.now);
       const wanted = await pause(flags.private ? 'private' : 'off', project, untilMs);
-      term.print(flags, wanted, () => pauseLines(wanted));
+      context.term.print(flags, wanted, () => pauseLines(wanted));
       if (flags.project !== undefined) noteFolder(context, flags.project);
     });
+}
+
+async function openSwitch({ paths }: Context) {
+  const { pauseLines } = await import('../../engine/api/index.ts');
+  const { createPauseSwitch } = await import('../../engine/policy/index.ts');
+  return { pauseLines, ...createPauseSwitch(paths.pausesFile, Date.now) };
 }
 
 export function registerResume(program: Command, context: Context): void {
   addCommand(program, 'resume', 'end every pause, or that of one project', 'comet-cc resume')
     .option('--project <dir>', 'only the pause of the project of this directory')
     .jsonAction('document', async (flags: Flags) => {
-      const { pauseLines } = await import('../../engine/api/index.ts');
-      const { createPauseSwitch } = await import('../../engine/policy/index.ts');
-      const { paths, term } = context;
+      const { resume, pauseLines } = await openSwitch(context);
       const project = flags.project === undefined ? null : await projectKey(context, flags.project);
-      const left = await createPauseSwitch(paths.pausesFile, Date.now).resume(project);
+      const left = await resume(project);
       const lines = pauseLines(left);
       const none = ['memory is on, unless a .comet-cc.json says otherwise'];
-      term.print(flags, left, () => (lines.length === 0 ? none : lines));
+      context.term.print(flags, left, () => (lines.length === 0 ? none : lines));
     });
 }

@@ -1,12 +1,10 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/async.ts';
 import { CometError } from '../../common/errors.ts';
 import type { Origin } from '../../common/turn.ts';
 
 export { formatCount as counted } from '../../common/text.ts';
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-const UNITS: Readonly<Record<string, number>> = { m: MINUTE, h: HOUR, d: DAY, w: 7 * DAY };
+const UNITS: Readonly<Record<string, number>> = { m: MINUTE_MS, h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS };
 
 /** Whose words something is. */
 export const SPEAKERS: Readonly<Record<Origin, string>> = {
@@ -37,10 +35,10 @@ export function withoutCodes(text: string): string {
 }
 
 export function duration(ms: number): string {
-  if (ms < MINUTE) return `${Math.floor(ms / 1000)} s`;
-  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`;
-  if (ms < DAY) return `${Math.floor(ms / HOUR)} h ${Math.floor((ms % HOUR) / MINUTE)} min`;
-  return `${Math.floor(ms / DAY)} d ${Math.floor((ms % DAY) / HOUR)} h`;
+  if (ms < MINUTE_MS) return `${Math.floor(ms / 1000)} s`;
+  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min`;
+  if (ms < DAY_MS) return `${Math.floor(ms / HOUR_MS)} h ${Math.floor((ms % HOUR_MS) / MINUTE_MS)} min`;
+  return `${Math.floor(ms / DAY_MS)} d ${Math.floor((ms % DAY_MS) / HOUR_MS)} h`;
 }
 
 export const count = (value: number): string => Math.round(value).toLocaleString('en-US');

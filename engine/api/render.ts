@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../common/async.ts';
 import { localDay, oneLine, printable } from '../../common/text.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { NodeView, Public, RawMessage } from '../../memory/index.ts';
@@ -6,10 +7,6 @@ import { contentTags, documentText, parseFileLink, terseMeta } from '../../memor
 /** Colors a text; the identity where there are no colors. */
 export type Paint = (style: 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan', text: string) => string;
 export type Depth = 0 | 1 | 2;
-
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 
 export function nodeLines(node: Public<NodeView>, depth: Depth, paint: Paint, nowMs: number): string[] {
   const field = (name: string, text: string): string => `${paint('dim', name.padEnd(10))} ${text}`;
@@ -108,10 +105,10 @@ export function factText({ concept, value }: { readonly concept: string; readonl
 /** "5 min ago"; a date after thirty days; a time to come is "now". */
 export function ago(thenMs: number, nowMs: number): string {
   const past = nowMs - thenMs;
-  if (past < MINUTE) return 'now';
-  if (past < HOUR) return `${Math.floor(past / MINUTE)} min ago`;
-  if (past < DAY) return `${Math.floor(past / HOUR)} h ago`;
-  if (past < 30 * DAY) return `${Math.floor(past / DAY)} d ago`;
+  if (past < MINUTE_MS) return 'now';
+  if (past < HOUR_MS) return `${Math.floor(past / MINUTE_MS)} min ago`;
+  if (past < DAY_MS) return `${Math.floor(past / HOUR_MS)} h ago`;
+  if (past < 30 * DAY_MS) return `${Math.floor(past / DAY_MS)} d ago`;
   return localDay(thenMs);
 }
 

@@ -5,10 +5,7 @@ import type { TurnText } from '../model/turn.ts';
 import { findBlocks } from './content-blocks.ts';
 
 /** A turn read from a transcript or a JSONL file. */
-export interface ImportedTurn {
-  readonly sessionId: string;
-  readonly projectDir: string | null;
-  readonly model: string;
+export interface ImportedTurn extends Pick<CapturedTurn, 'sessionId' | 'projectDir' | 'model'> {
   readonly startMs: number;
   /** Time of the last message. */
   readonly atMs: number;
