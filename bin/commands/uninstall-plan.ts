@@ -33,8 +33,8 @@ interface UninstallOptions {
   readonly log: (line: string) => void;
 }
 
-/** What `--keep-memory` keeps: nodes, raw turns, their schema and the library. The rest is derived from them or of no use. */
-const MEMORY = ['memory', 'journal', 'library', 'schema.json', 'ontology.json', ONTOLOGY_SCHEMA, 'ontologies.json'];
+/** What `--keep-memory` keeps: nodes, raw turns, their schema, folders that share them, the library. The rest is derived. */
+const MEMORY = 'memory journal library schema.json projects.json ontology.json ontologies.json'.split(' ');
 
 /** In order of removal: the home goes last because it records the changes made elsewhere. */
 export function uninstallSteps(context: Context, { keepMemory, log }: UninstallOptions): UninstallStep[] {
@@ -106,7 +106,7 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
   ];
 
   function homeFiles(): string[] {
-    const kept = keepMemory ? MEMORY : [];
+    const kept = keepMemory ? [...MEMORY, ONTOLOGY_SCHEMA] : [];
     return homeEntries(paths)
       .filter((name) => !kept.includes(name))
       .map((name) => path.join(paths.home, name));

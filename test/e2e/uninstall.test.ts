@@ -108,7 +108,7 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
     const { code, stderr } = await rig.home.run(['uninstall', '--keep-memory', '--yes'], { env });
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('your memories are in it') });
     expect((await readdir(rig.home.home)).sort()).toEqual([
-      ...['journal', 'memory', 'mine.txt', 'ontology.json', 'ontology.schema.json', 'schema.json'],
+      ...['journal', 'memory', 'mine.txt', 'ontology.json', 'ontology.schema.json', 'projects.json', 'schema.json'],
     ]);
     expect(await readFolder(path.join(rig.home.home, 'memory'))).toEqual(memory);
     await rig.home.json(['start', '--json']);
