@@ -3,7 +3,7 @@ import { readdir, readFile, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import { formatCount } from '../../common/text.ts';
+import { formatCount, oneLine } from '../../common/text.ts';
 import { addCommand, type CommandFlags, type Context } from '../context.ts';
 
 type Flags = CommandFlags<'keepMemory', 'export'>;
@@ -38,6 +38,9 @@ async function uninstall(context: Context, flags: Flags): Promise<void> {
     if (flags.json) return term.json({ removed: [], left: [] });
     return term.out('nothing of comet-cc is here');
   }
+  const shared = (await context.config().catch(() => null))?.share.url ?? '';
+  // The key that may remove it goes, too.
+  if (shared !== '') term.say(`What this machine published stays in ${oneLine(shared)}: comet-cc share leave first`);
   const memories = keepMemory ? 0 : await countMemories(paths);
   await agree(context, flags, findings, memories);
   const failures: string[] = [];
