@@ -73,8 +73,7 @@ async function allChecks(context: Context): Promise<Check[]> {
   const secret = token?.trim() ?? '';
   const access = { port: guard?.port ?? config.port, token: secret, bundle: bundleFile(paths.certsDir) };
   const wanted = secret === '' ? null : clientEnvironment(access, env);
-  const { checkEndpoint } = await import('../doctor/endpoint.ts');
-  const { checkEmbedder } = await import('../doctor/embedder.ts');
+  const { checkEmbedder, checkEndpoint } = await import('../doctor/endpoint.ts');
   const { checkIntegration, checkSessions } = await import('../doctor/claude-code.ts');
   const { ownCommands } = await import('./hooks.ts');
   const editors = await checkEditors(paths, wanted);

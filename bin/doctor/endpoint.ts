@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { Config } from '../../common/config.ts';
+import { getMessage } from '../../common/errors.ts';
 import { parseJson, trimEnd } from '../../common/text.ts';
+import { probeDimensions } from '../../memory/embeddings/index.ts';
 import { createEndpointKey, fullModelName, postJson } from '../../memory/models/index.ts';
 import { bad, type Check, good } from './index.ts';
 
@@ -41,4 +43,19 @@ function judged(openai: Config['openai'], host: string, { status, body }: { stat
   const some = models.length === 0 ? 'none at all' : models.slice(0, 5).join(', ');
   const detail = `${host} answers, but has no ${unknown.join(' and no ')}; it has ${some}`;
   return bad('endpoint', detail, 'set openai.model (and openai.sensorModel) to a model that it has');
+}
+
+/** An endpoint is asked for one vector of one word. */
+export async function checkEmbedder(
+  { embedder, embedding }: Pick<Config, 'embedder' | 'embedding'>,
+  env: NodeJS.ProcessEnv,
+): Promise<Check> {
+  if (embedder !== 'endpoint') return good('embedder', embedder);
+  const options = { ...embedding, timeoutMs: ANSWER_MS, env, redact: (text: string) => text };
+  try {
+    const dimensions = await probeDimensions(options);
+    return good('embedder', `${embedding.model} at ${new URL(embedding.baseUrl).host}, ${dimensions} numbers`);
+  } catch (error) {
+    return bad('embedder', getMessage(error), 'start it, or correct embedding.baseUrl, model, keyEnv or keyCommand');
+  }
 }

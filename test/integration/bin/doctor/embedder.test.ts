@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkEmbedder } from '../../../../bin/doctor/embedder.ts';
+import { checkEmbedder } from '../../../../bin/doctor/endpoint.ts';
 import { Config } from '../../../../common/config.ts';
 import { chatServer, send } from '../../../helpers/chat-server.ts';
 
