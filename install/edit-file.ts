@@ -1,4 +1,4 @@
-import { readFile, realpath, rm, rmdir, stat } from 'node:fs/promises';
+import { readFile, readlink, realpath, rm, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
@@ -99,7 +99,8 @@ export async function findEdits(paths: HomePaths, name: EditName) {
 }
 
 export async function resolveFile(file: string): Promise<string> {
-  return realpath(file).catch(() => path.resolve(file));
+  const target = await readlink(file).catch(() => path.resolve(file));
+  return realpath(file).catch(() => path.resolve(path.dirname(file), target));
 }
 
 /**

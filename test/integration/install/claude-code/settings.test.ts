@@ -224,3 +224,11 @@ it('follows a link to where the settings really are, and leaves the link', async
   await uninstallEntries(paths, 'env', []);
   expect(readFileSync(real, 'utf8')).toBe('{}');
 });
+
+it('makes the file that a link leads to, and leaves the link when it is gone again', async () => {
+  symlinkSync(path.join('..', 'dotfiles', 'settings.json'), file);
+  await edit();
+  expect(JSON.parse(readFileSync(path.join(dir, 'dotfiles', 'settings.json'), 'utf8'))).toEqual({ env: OURS });
+  await uninstallEntries(paths, 'env', [file]);
+  expect([lstatSync(file).isSymbolicLink(), existsSync(path.join(dir, 'dotfiles'))]).toEqual([true, false]);
+});
