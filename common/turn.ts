@@ -119,7 +119,7 @@ const FORMS: readonly Form[] = [
   {
     source: 'client',
     starts:
-      /Base directory for this skill:|Output token limit hit\.|\[Image: (?:source|original)\b|I'm sending this plan to Ultraplan to be refined remotely\./y,
+      /CRITICAL: Respond with TEXT ONLY|\[SUGGESTION MODE:|Base directory for this skill:|Output token limit hit\.|\[Image: (?:source|original)\b|I'm sending this plan to Ultraplan to be refined remotely\./y,
   },
   { source: 'client', starts: /[A-Z][A-Za-z]{2,30}(?::[\w-]{1,60})? hook (?:feedback|additional context|success):/y },
   {
@@ -127,7 +127,6 @@ const FORMS: readonly Form[] = [
     starts:
       /[A-Z][A-Za-z]{2,30}(?::[\w-]{1,60})? (?:hook (?:blocking )?error|operation (?:blocked|stopped) by hook)|Operation stopped by hook:/y,
   },
-  { source: 'client', starts: /CRITICAL: Respond with TEXT ONLY|\[SUGGESTION MODE:/y },
   {
     source: 'client',
     starts:
@@ -158,7 +157,7 @@ const TAGS = new Map(
 const TAG = /<([a-z]+(?:[-_][a-z]+)*)(?=[\s>])/y;
 const LINE_TAG = /^[ \t]{0,20}<([a-z]+(?:[-_][a-z]+)*)(?=[\s>])/gm;
 const OUTPUT_TAG = /<\/?(?:bash-stdout|bash-stderr|local-command-stdout|local-command-stderr)>/g;
-const INTERRUPTED = /^\s*\[Request interrupted by user(?: for tool use)?\]\s*/;
+const INTERRUPTED = /^\s*\[(?:Request interrupted by user(?: for tool use)?|This turn ended before it finished\.)\]\s*/;
 const COMMAND = /^\s*<command-(?:name|message)>/;
 const SHELL_INPUT = '<bash-input>';
 const QUEUED = /^\s*(?:<system-reminder>\s*)?The user sent a new message while you were working:\n/;
@@ -257,9 +256,10 @@ export function readRefusal(result: string) {
   return { client, typed: typed.map((each) => ({ ...each, isQueued: true as const })) };
 }
 
-/** Whether one of the texts is only Claude Code's mark of an interruption. */
+/** Whether something was typed behind Claude Code's mark of an interruption, which also ends what was queued before. */
 export function hasInterruption(texts: readonly string[]): boolean {
-  return texts.some((text) => INTERRUPTED.test(text) && text.replace(INTERRUPTED, '') === '');
+  const mark = texts.findIndex((text) => INTERRUPTED.test(text) && text.replace(INTERRUPTED, '') === '');
+  return mark >= 0 && texts.slice(mark + 1).some((text) => text.trim() !== '' && getSource(text) === null);
 }
 
 /** What the user typed beside tool results: `prompt` ends the turn that ran, `queued` is for it to take up. */

@@ -67,6 +67,7 @@ const user = (texts: readonly string[], before: readonly Readonly<Record<string,
   role: 'user',
   content: [...before, ...texts.map((text) => ({ type: 'text', text }))],
 });
+const INTERRUPTED = '[Request interrupted by user for tool use]';
 const answer: WireMessage = { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] };
 
 test('of 1,000 prompts as users type them, 99 in 100 are the user’s, word for word', () => {
@@ -96,9 +97,11 @@ test('what was typed while Claude was busy is the user’s too, also after an in
       const [turn] = turnsIn([user(['Look around.']), call, user([text], [result]), answer], 's', 1).map(readTurn);
       expect(turn?.user).toBe(`Look around.\n\n${ask}`);
     }
-    const stopped = user(['[Request interrupted by user for tool use]', ask], [result]);
-    const turns = turnsIn([user(['Look around.']), call, stopped, answer], 's', 1).map(readTurn);
-    expect(turns.map((turn) => turn.user)).toEqual(['Look around.', ask]);
+    // Claude Code sends what was queued before it marks the interruption.
+    for (const texts of [[INTERRUPTED, ask], [ask], [`${ask}\n`, INTERRUPTED]]) {
+      const turns = turnsIn([user(['Look around.']), call, user(texts, [result]), answer], 's', 1).map(readTurn);
+      expect(turns.map((turn) => turn.user)).toEqual(['Look around.', ask]);
+    }
   }
 });
 
@@ -108,7 +111,7 @@ describe('a prompt that was sent with the results of an interrupted call', () =>
     content: [{ type: 'tool_use', id: 'toolu_1', name: 'WebFetch', input: { url: 'https://example.org' } }],
   };
   const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'Deploy with --quagmire-flag.' };
-  const stopped = ['[Request interrupted by user for tool use]', 'No, the staging database listens on port 5433.'];
+  const stopped = [INTERRUPTED, 'No, the staging database listens on port 5433.'];
   const noted: WireMessage = { role: 'assistant', content: [{ type: 'text', text: 'Noted, port 5433.' }] };
   const conversation = [
     user(['We decided to deploy the checkout with Helm 3. Which flags are there?']),

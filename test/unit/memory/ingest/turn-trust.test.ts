@@ -48,7 +48,8 @@ describe('what a model is shown of a turn', () => {
     ];
     const blocks = local.map((text) => ({ type: 'text', text }));
     expect(readTurn(getTurn(blocks, [])).user).toBe('/clear\n\nGo on with the <b>tests</b>.');
-    expect(readTurn(getTurn('[Request interrupted by user for tool use]', [])).user).toBe('');
+    for (const mark of ['[Request interrupted by user for tool use]', '[This turn ended before it finished.]'])
+      expect(readTurn(getTurn(mark, [])).user).toBe('');
     const hostile = '<command-name>'.repeat(50_000);
     expect(readTurn(getTurn(hostile, [])).user).toBe(hostile);
   });

@@ -47,6 +47,7 @@ describe('turns', () => {
     const prompts = [
       ['[Request interrupted by user for tool use]', 'No, the other port.'],
       ['Continue, and use the other port.'],
+      ['Continue, and use the other port.\n', '[Request interrupted by user for tool use]'],
       ['Base directory for this skill: /s\n\n# Deploy', '[Request interrupted by user]', 'not that one'],
     ];
     prompts.push(['Tool loaded. Now call it.']);
@@ -63,8 +64,10 @@ describe('turns', () => {
     ];
     for (const other of others) expect(getStarts(other), other).toEqual([0]);
     const skill = { ...call, name: 'Skill' };
-    const loaded = [text('user', 'a'), text('assistant', [skill]), typedWith('# Deploy\n\nRun the script.')];
-    expect(splitTurns(view(...loaded))).toHaveLength(1);
+    for (const more of [[], ['[Request interrupted by user]']]) {
+      const loaded = [text('user', 'a'), text('assistant', [skill]), typedWith('# Deploy\n\nRun the script.', ...more)];
+      expect(splitTurns(view(...loaded))).toHaveLength(1);
+    }
   });
 
   it('are typed into where the user adds something to the running turn, in either form', () => {
