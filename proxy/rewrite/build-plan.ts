@@ -531,12 +531,26 @@ function buildCut(
   const quotesOf = quotesByNode(turnIds, nodes, quotes);
   const quoted = lines.map((line) => ({ ...line, quotes: quotesOf.get(line.nodeId) ?? [] }));
   const absorbedTokens = turns.reduce((sum, turn) => sum + turn.tokens, 0);
-  const preamble = renderPreamble(quoted, { budgetTokens, absorbedTokens }, fence);
   const kept = all[through]?.start ?? -1;
   const place = isMergedPrompt(view.infos, kept)
     ? { through: view.lineage[kept] as string, merged: true as const }
     : { through: turnIds.at(-1) as string };
+  const note = noteUnloaded(view, 0, 'merged' in place ? kept + 1 : kept);
+  const preamble = renderPreamble(quoted, { budgetTokens, absorbedTokens }, fence, note);
   return { ...place, preamble: preamble.text, nodeIds, pins: true };
+}
+
+const REFERENCE = /"type":"tool_reference","tool_name":"([\w-]{1,128})"/g;
+
+/** Names the deferred tools that only messages `[start, end)` load, as Claude Code does after its own compaction. */
+function noteUnloaded({ body, scan }: ConversationView, start: number, end: number): string {
+  const [dropped = [], kept] = [scan.messages.slice(start, end), scan.messages.slice(end)].map((messages) =>
+    messages.flatMap((at) =>
+      Array.from(body.toString('latin1', at.start, at.end).matchAll(REFERENCE), ([, name]) => name),
+    ),
+  );
+  const names = [...new Set(dropped)].filter((name) => !kept?.includes(name)).join(', ');
+  return names === '' ? '' : ` ToolSearch had loaded ${names}, no longer loaded: load one again before you call it.`;
 }
 
 /** A turn is quoted by the first of its nodes, and a node is represented by quotes only if all its turns have one. */
@@ -562,7 +576,7 @@ function buildRoundCuts(memory: MemorySource, { view, step, fence }: EpochInput,
   return step.rounds.map(({ start, end, parts }) => {
     const partIds = parts.map((part) => part.endHash);
     const { nodeIds, lines } = readCoveringNodes(memory, partIds);
-    const preamble = renderRoundsPreamble(lines, roundsBudget(config), fence);
+    const preamble = renderRoundsPreamble(lines, roundsBudget(config), fence, noteUnloaded(view, start, end));
     const [after, through] = [view.lineage[start - 1] as string, view.lineage[end - 1] as string];
     return { after, through, preamble: preamble.text, nodeIds, pins: true };
   });

@@ -484,6 +484,28 @@ describe('a prompt that was sent with tool results', () => {
     expect([...memory.captured.values()].filter((turn) => turn.merged === true && turn.part === undefined)).toEqual([]);
   });
 
+  it('leaves a note of the deferred tools that a cut of turns or rounds unloads, and of none that stays loaded', async () => {
+    const load = (id: string, ...tools: string[]) => {
+      const content = tools.map((tool) => ({ type: 'tool_reference', tool_name: tool }));
+      return [{ ...result(id), content }, ...texts('Tool loaded.')];
+    };
+    const search = [[texts('Lift the anchor.'), call('c')] as const, [load('c', 'Lift', 'Lower'), done] as const];
+    const talks = Array.from({ length: 12 }, (_, at) => [texts(`Question ${at}. ${'x'.repeat(400)}`), done] as const);
+    const [first, , ...rest] = loop('f', 24, texts('Work on it.')) as [[unknown, AnswerBlock[]]];
+    const work = [first, [load('f0', 'Lift'), call('f1')] as const, ...rest];
+    const again = work.map(
+      ([content, answer], at) => [at === 0 ? content : load(`f${at - 1}`, 'Lift'), answer] as const,
+    );
+    const notes = await Promise.all(
+      [[...search, ...talks], work, again].map(async (steps) => {
+        const { sent } = await talk(steps, []);
+        expect(sent.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
+        return sent.flatMap(({ body }) => /ToolSearch had loaded ([^:]+):/.exec(body.toString())?.[1] ?? []).at(-1);
+      }),
+    );
+    expect(notes).toEqual(['Lift, Lower, no longer loaded', 'Lift, no longer loaded', undefined]);
+  });
+
   it('is found by a plan of a former version whose cut rounds reach over it, and nothing is refused', async () => {
     const steps = [...before, ...after, last].map(([content, answer]) => [content, answer.slice(1)] as const);
     const known = await talk(steps.slice(0, 10), [], 10);
