@@ -158,6 +158,8 @@ const OUTPUT_TAG = /<\/?(?:bash-stdout|bash-stderr|local-command-stdout|local-co
 const INTERRUPTED = /^\s*\[(?:Request interrupted by user(?: for tool use)?|This turn ended before it finished\.)\]\s*/;
 const COMMAND = /^\s*<command-(?:name|message)>/;
 const SHELL_INPUT = '<bash-input>';
+/** Around a long text that the user pasted (2.1.332). */
+const PASTED = /<pasted_content id="\w{4}">\n|\n<\/pasted_content id="\w{4}">/g;
 const QUEUED = /^\s*(?:<system-reminder>\s*)?The user sent a new message while you were working:\n/;
 /** What Claude Code says after such a message. */
 const QUEUED_ENDS = ['\n\nIMPORTANT: After completing your current task,', '\n\nThis is how Claude Code surfaces'];
@@ -193,7 +195,7 @@ export function readUserTexts(
   return texts.map((whole): SourcedText[] => {
     if (isReported(whole)) {
       isBody = false;
-      return [{ source: 'typed', text: whole.trim() }];
+      return [typed(whole)];
     }
     const text = whole.replace(INTERRUPTED, '');
     if (foreignTexts > 0 && (text.trim() !== '' || foreignTexts === Number.POSITIVE_INFINITY)) {
@@ -339,12 +341,11 @@ function readCommand(text: string): SourcedText[] {
   };
   const [name, args, message] = [inner('command-name'), inner('command-args'), inner('command-message')];
   // The client closes its tags; the user may speak of them.
-  if (name.end === 0) return [{ source: 'typed', text }];
-  const slash = name.text.startsWith('/') ? '' : '/';
-  const typed: SourcedText = { source: 'typed', text: `${slash}${name.text} ${args.text}`.trim() };
+  if (name.end === 0) return [typed(text)];
+  const command = typed(`${name.text.startsWith('/') ? '' : '/'}${name.text} ${args.text}`);
   const rest = text.slice(Math.max(name.end, args.end, message.end)).trim();
-  if (rest === '') return [typed];
-  return [typed, { source: getSource(rest) ?? 'client', text: rest.replace(OUTPUT_TAG, '').trim() }];
+  if (rest === '') return [command];
+  return [command, { source: getSource(rest) ?? 'client', text: rest.replace(OUTPUT_TAG, '').trim() }];
 }
 
 /** A `!command`: the user typed the input, a program wrote what follows. */
@@ -358,13 +359,13 @@ function readShell(text: string): SourcedText[] {
           .slice(close + '</bash-input>'.length)
           .replace(OUTPUT_TAG, '')
           .trim();
-  const typed: SourcedText = { source: 'typed', text: `! ${command}`, command };
-  return output === '' ? [typed] : [typed, { source: 'tool', text: output }];
+  const input: SourcedText = { source: 'typed', text: `! ${command}`, command };
+  return output === '' ? [input] : [input, { source: 'tool', text: output }];
 }
 
 /** Takes out the client's elements that begin a line. */
 function splitTyped(text: string): SourcedText[] {
-  const typed: string[] = [];
+  const pieces: string[] = [];
   const others: SourcedText[] = [];
   const ends = new Map<string, number>();
   let at = 0;
@@ -375,13 +376,15 @@ function splitTyped(text: string): SourcedText[] {
     const end = ends.get(name) ?? text.lastIndexOf(close);
     ends.set(name, end);
     if (end < index) continue;
-    typed.push(text.slice(at, index));
+    pieces.push(text.slice(at, index));
     at = end + close.length;
     others.push({ source, text: text.slice(index, at) });
   }
-  const own = [...typed, text.slice(at)].join('').trim();
-  return [...(own === '' ? [] : [{ source: 'typed' as const, text: own }]), ...others];
+  const own = typed([...pieces, text.slice(at)].join(''));
+  return [...(own.text === '' ? [] : [own]), ...others];
 }
+
+const typed = (text: string): SourcedText => ({ source: 'typed', text: text.replace(PASTED, '').trim() });
 
 /** One tier-1 line, ready to inject: redacted, without line breaks, fences or tags. */
 export interface MemoryLine {

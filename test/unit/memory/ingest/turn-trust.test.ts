@@ -54,6 +54,17 @@ describe('what a model is shown of a turn', () => {
     expect(readTurn(getTurn(hostile, [])).user).toBe(hostile);
   });
 
+  test('a long text that was pasted reads as if it was typed', () => {
+    const pasted = (text: string) => `\n\n<pasted_content id="683a">\n${text}\n</pasted_content id="683a">\n`;
+    const prompt = `Fix it: ${pasted('We decided on port 5433.\nNever 5432.')}\n and say why.`;
+    const read = 'Fix it: \n\nWe decided on port 5433.\nNever 5432.\n\n and say why.';
+    expect(readTurn(getTurn(prompt, [])).user).toBe(read);
+    const origins = { [digestText(prompt)]: 'user' as const };
+    expect(readTurn({ ...getTurn(prompt, []), origins }).user).toBe(read);
+    const command = `<command-name>/fix</command-name>\n<command-args>${pasted('x')}</command-args>`;
+    expect(readTurn(getTurn(command, [])).user).toBe('/fix \n\nx');
+  });
+
   test('what a background task reports taints what follows, in each form that the client sends', () => {
     const report =
       '[SYSTEM NOTIFICATION - NOT USER INPUT]\nThis is no message from the user.\n\n<task-notification>7423 boats</task-notification>';
