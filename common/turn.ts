@@ -280,11 +280,15 @@ export const isContinuation = (text: string): boolean => text.startsWith(CONTINU
 
 /**
  * First words of what Claude Code tells the model once and then takes as known: instructions of CLAUDE.md files, the
- * environment, and which tools, agents, skills and servers there are.
+ * environment, which tools, agents, skills and servers there are, plan mode, and what changes in the session.
  */
 const STANDING =
-  /^(?:Codebase and user instructions are shown below\.|As you answer the user's questions, you can use the following context:|Contents of [^\n]{1,400}\.md(?: \([^\n]{1,200}\))?:\n|Attribution for git commits and pull requests|# Environment\nYou have been invoked|# MCP Server Instructions\n|Available agent types for the |New agent types are now available|The following (?:deferred tools are|skills are available for|agent types are no longer|MCP servers (?:have|are connected)|tools (?:are (?:now|no longer) available|are available again|just became)) ?)/m;
+  /^(?:Codebase and user instructions are shown below\.|As you answer the user's questions, you can use the following context:|Contents of [^\n]{1,400}\.md(?: \([^\n]{1,200}\))?:\n|Attribution for git commits and pull requests|# Environment\nYou have been invoked|# MCP Server Instructions\n|Available agent types for the |New agent types are now available|The following (?:deferred tools are|skills are available for|agent types are no longer|MCP servers (?:have|are connected)|tools (?:are (?:now|no longer) available|are available again|just became)) ?|Plan mode is active\. The user indicated|## Exited Plan Mode\nYou have exited|The date has changed\. Today's date is now |# Output Style: |The output style was reset to the default\.|# Language\nMaintain full|The language preference was cleared\.|You are powered by the model )/m;
 const REMINDER_START = '<system-reminder>\n';
+
+/** Of these statements, each of which may be long, only the last holds. */
+export const isOnPlanMode = (text: string): boolean =>
+  /^(?:<system-reminder>\n)?(?:Plan mode is active\.|## Exited Plan Mode)/.test(text);
 
 /** A system message consists of parts: the text from its first standing part on, null without one. */
 export function findStandingParts(text: string): string | null {

@@ -1,3 +1,4 @@
+import { isOnPlanMode } from '../../common/turn.ts';
 import type { Finding, GivenSlice } from '../ports.ts';
 import type { ConversationCache, ConversationView, MessageInfo, RequestContext } from '../wire/conversation.ts';
 import {
@@ -9,7 +10,7 @@ import {
   prefixWithCommas,
   type Slice,
 } from '../wire/json.ts';
-import { type MessageShape, type RequestShape, shapeMessage } from '../wire/message.ts';
+import { type MessageShape, type RequestShape, readText, shapeMessage } from '../wire/message.ts';
 import { findHeadEnd } from '../wire/turns.ts';
 import { findAddedRefusal, findRefusals, refusalKey } from '../wire/validate.ts';
 
@@ -225,7 +226,13 @@ function collectPinned(
   { start, end, into }: { readonly start: number; readonly end: number; readonly into: number },
 ) {
   const absorbed = cut?.pins === true ? view.infos.slice(start, end) : [];
-  const pins = absorbed.flatMap(({ pinned }) => pinned ?? []);
+  const all = absorbed.flatMap(({ pinned }) => pinned ?? []);
+  const last = all.findLastIndex((pin) => [...pin.reminders, ...pin.blocks.flatMap(readText)].some(isOnPlanMode));
+  const pins = all.map((pin, at) => {
+    if (at >= last) return pin;
+    const blocks = pin.blocks.filter((block) => !readText(block).some(isOnPlanMode));
+    return { ...pin, reminders: pin.reminders.filter((text) => !isOnPlanMode(text)), blocks };
+  });
   const said = new Set(view.infos[into]?.pinned?.reminders);
   const texts = [...new Set(pins.flatMap(({ reminders }) => reminders))].filter((text) => !said.has(text));
   const contents = pins.flatMap(({ blocks }) => (blocks.length > 0 ? [blocks] : []));

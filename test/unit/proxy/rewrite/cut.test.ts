@@ -506,6 +506,25 @@ describe('a prompt that was sent with tool results', () => {
     expect(notes).toEqual(['Lift, Lower, no longer loaded', 'Lift, no longer loaded', undefined]);
   });
 
+  it('keeps what the client says of the session over a cut, and of plan mode only the last', async () => {
+    const remind = (text: string) => texts(`<system-reminder>\n${text}\n</system-reminder>`);
+    const notes = [
+      'Plan mode is active. The user indicated that nothing is to be changed. Plan A.',
+      "The date has changed. Today's date is now 2026-03-02.",
+      '## Exited Plan Mode\nYou have exited plan mode.',
+      'Plan mode is active. The user indicated that nothing is to be changed. Plan B.',
+    ];
+    const noted = notes.map((note) => [[...remind(note), ...texts('x'.repeat(400))], done] as const);
+    const talks = Array.from({ length: 12 }, (_, at) => [texts(`Question ${at}. ${'x'.repeat(400)}`), done] as const);
+    const { sent } = await talk([[texts('Hello.'), done], ...noted, ...talks], []);
+    expect(sent.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
+    const last = sent.at(-1)?.body.toString() ?? '';
+    expect(last).not.toContain('Question 0.');
+    expect(['Plan A', '2026-03-02', 'Exited', 'Plan B'].map((note) => last.split(note).length - 1)).toEqual([
+      0, 1, 0, 1,
+    ]);
+  });
+
   it('is found by a plan of a former version whose cut rounds reach over it, and nothing is refused', async () => {
     const steps = [...before, ...after, last].map(([content, answer]) => [content, answer.slice(1)] as const);
     const known = await talk(steps.slice(0, 10), [], 10);
