@@ -1,4 +1,3 @@
-import { isOnPlanMode } from '../../common/turn.ts';
 import type { Finding, GivenSlice } from '../ports.ts';
 import type { ConversationCache, ConversationView, MessageInfo, RequestContext } from '../wire/conversation.ts';
 import {
@@ -123,14 +122,8 @@ export function changesNoBytes(record: PlanRecord): boolean {
   return record.kind === 'served' || (record.kind === 'plan' && isEmptyPlan(record.plan));
 }
 
-export function isEmptyPlan(plan: EpochPlan): boolean {
-  return (
-    plan.cut === null &&
-    plan.rounds.length === 0 &&
-    plan.strippedThrough === null &&
-    plan.systemBlock === null &&
-    plan.injections.length === 0
-  );
+export function isEmptyPlan({ cut, rounds, strippedThrough, systemBlock, injections }: EpochPlan): boolean {
+  return (cut ?? strippedThrough ?? systemBlock) === null && rounds.length + injections.length === 0;
 }
 
 /** Where a plan applies in a request, as message indices. */
@@ -212,6 +205,9 @@ export function applyPlan(view: ConversationView, plan: EpochPlan) {
   if (plan.systemBlock !== null) edits.push(...appendSystemBlock(view, plan.systemBlock));
   return { body: applyEdits(view.body, edits), edits, messages, thinkingStripped };
 }
+
+/** Of these statements, each of which may be long, only the last holds. */
+const isOnPlanMode = (text: string) => /^(?:<system-reminder>\n)?(?:Plan mode is active\.|## Exited Plan)/.test(text);
 
 /** Text for a directive without other content: a directive alone may not follow another system message. */
 const REMARK = { type: 'text', text: 'Earlier messages are kept in memory.' };
