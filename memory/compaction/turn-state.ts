@@ -181,7 +181,7 @@ const INLINE = /(?:^|\s)\(?([a-h1-9])\)\s/i;
 const COMMAND = /^\/[\w:-]{1,60}(?:\s|$)/;
 /** Commands that Claude Code runs itself, in front of the prompt that was typed after them. */
 const CLIENT_COMMANDS =
-  /^(?:\/(?:add-dir|clear|color|compact|config|context|effort|export|fast|mcp|model|output-style|permissions|plugin|rename|usage)\b[^\n]{0,200}\n\s{1,9}){1,9}(?=\S)/;
+  /^(?:\/(?:add-dir|branch|btw|clear|color|compact|config|context|effort|export|fast|fork|mcp|model|output-style|permissions|plugin|rename|resume|usage)\b[^\n]{0,200}\n\s{1,9}){1,9}(?=\S)/;
 const NOTIFICATION =
   /^\W{0,3}(?:\[?heartbeat|(?:ping|pong|keep-?alive|tick|noop|beep)(?:\W{1,3}\w{1,40}){0,2}\W{0,9}$|no response requested|request interrupted|api error\b|this is a scheduled|periodic check-in|\[?(?:system|monitor|cron|webhook)(?: event| notification)?\]?:)/i;
 const HEARTBEAT = /\bheartbeat[_ ]?ok\b/i;

@@ -50,7 +50,7 @@ describe('the state that a turn leaves behind', () => {
   test('leaves out commands that Claude Code runs itself, typed before the prompt', () => {
     const before = say('Which font for the headings?', 'I recommend Libertinus.');
     const said = (prompt: string) => readTurnState(say(prompt, 'The headings use Libertinus.'), before);
-    for (const commands of ['/model opus\n\n', '/clear\n\n/effort high\n\n']) {
+    for (const commands of ['/model opus\n\n', '/btw Which port is it?\n\n', '/clear\n\n/effort high\n\n']) {
       expect(said(`${commands}yep`).decisions).toMatchObject([{ text: '“yep” to “I recommend Libertinus.”' }]);
       const asked = 'Set the headings in small capitals.';
       expect(said(commands + asked)).toMatchObject({ asked, title: asked, skip: null });
