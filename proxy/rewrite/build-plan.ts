@@ -535,22 +535,29 @@ function buildCut(
   const place = isMergedPrompt(view.infos, kept)
     ? { through: view.lineage[kept] as string, merged: true as const }
     : { through: turnIds.at(-1) as string };
-  const note = noteUnloaded(view, 0, 'merged' in place ? kept + 1 : kept);
+  const note = noteLost(view, 0, 'merged' in place ? kept + 1 : kept);
   const preamble = renderPreamble(quoted, { budgetTokens, absorbedTokens }, fence, note);
   return { ...place, preamble: preamble.text, nodeIds, pins: true };
 }
 
-const REFERENCE = /"type":"tool_reference","tool_name":"([\w-]{1,128})"/g;
+const LOADED = /"type":"tool_reference","tool_name":"([\w-]{1,128})"/g;
+const STARTED =
+  /"(?:content|text)":"Command (?:running|was|did not) [^":\\]{1,100}(?:with ID|\(ID): (\w{1,40})[^"\\]{0,300} is being written to: ([^\s"\\]{1,500}\.output)/g;
 
-/** Names the deferred tools that only messages `[start, end)` load, as Claude Code does after its own compaction. */
-function noteUnloaded({ body, scan }: ConversationView, start: number, end: number): string {
-  const [dropped = [], kept] = [scan.messages.slice(start, end), scan.messages.slice(end)].map((messages) =>
-    messages.flatMap((at) =>
-      Array.from(body.toString('latin1', at.start, at.end).matchAll(REFERENCE), ([, name]) => name),
-    ),
+/** Of messages `[start, end)`, what Claude Code repeats after its own compaction: tools that only they load, and commands that run. */
+function noteLost({ body, scan }: ConversationView, start: number, end: number): string {
+  const middle = scan.messages[end]?.start ?? body.length;
+  const [dropped, kept] = [body.toString('utf8', scan.messages[start]?.start, middle), body.toString('utf8', middle)];
+  const loaded = Array.from(kept.matchAll(LOADED), ([, name]) => name);
+  const tools = Array.from(dropped.matchAll(LOADED), ([, name]) => name).filter((name) => !loaded.includes(name));
+  const hasEnded = (id = ''): boolean =>
+    [`<task-id>${id}<`, `"TaskStop","input":{"task_id":"${id}"`].some((sign) => body.includes(sign));
+  const commands = Array.from(dropped.matchAll(STARTED), ([, id, file]) =>
+    hasEnded(id) ? '' : `${id} (prints to ${file})`,
   );
-  const names = [...new Set(dropped)].filter((name) => !kept?.includes(name)).join(', ');
-  return names === '' ? '' : ` ToolSearch had loaded ${names}, no longer loaded: load one again before you call it.`;
+  const [names, running] = [new Set(tools), commands.filter(Boolean)].map((each) => [...each].join(', '));
+  const unloaded = ` ToolSearch had loaded ${names}, no longer loaded: load one again before you call it.`;
+  return `${names && unloaded}${running && ` Still in the background, not to be started again: ${running}.`}`;
 }
 
 /** A turn is quoted by the first of its nodes, and a node is represented by quotes only if all its turns have one. */
@@ -576,7 +583,7 @@ function buildRoundCuts(memory: MemorySource, { view, step, fence }: EpochInput,
   return step.rounds.map(({ start, end, parts }) => {
     const partIds = parts.map((part) => part.endHash);
     const { nodeIds, lines } = readCoveringNodes(memory, partIds);
-    const preamble = renderRoundsPreamble(lines, roundsBudget(config), fence, noteUnloaded(view, start, end));
+    const preamble = renderRoundsPreamble(lines, roundsBudget(config), fence, noteLost(view, start, end));
     const [after, through] = [view.lineage[start - 1] as string, view.lineage[end - 1] as string];
     return { after, through, preamble: preamble.text, nodeIds, pins: true };
   });

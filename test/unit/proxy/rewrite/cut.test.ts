@@ -506,6 +506,41 @@ describe('a prompt that was sent with tool results', () => {
     expect(notes).toEqual(['Lift, Lower, no longer loaded', 'Lift, no longer loaded', undefined]);
   });
 
+  it('leaves a note of the commands in the background that a cut drops, until they have ended', async () => {
+    const began = (id: string): string =>
+      id === 'b1'
+        ? 'did not complete and was moved to the background (ID: b1)'
+        : `running in background with ID: ${id}`;
+    const begin = (id: string) => [
+      [texts(`Start ${id}.`), call(id)] as const,
+      [
+        [
+          {
+            ...result(id),
+            content: `Command ${began(id)}. Output is being written to: /t/${id}.output. Wait.`,
+          },
+        ],
+        done,
+      ] as const,
+    ];
+    const stop = { type: 'tool_use', id: 'toolu_s', name: 'TaskStop', input: { task_id: 'b2' } };
+    const ended = [
+      [texts('<task-notification>\n<task-id>b3</task-id>\n</task-notification>'), done] as const,
+      [texts('Stop b2.'), [stop] as AnswerBlock[]] as const,
+      [[result('s')], done] as const,
+    ];
+    const talks = Array.from({ length: 12 }, (_, at) => [texts(`Question ${at}. ${'x'.repeat(400)}`), done] as const);
+    const { sent } = await talk(
+      [[texts('Hello.'), done], ...['b1', 'b2', 'b3'].flatMap(begin), ...ended, ...talks],
+      [],
+    );
+    expect(sent.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
+    const last = sent.at(-1)?.body.toString() ?? '';
+    expect(/Still in the background[^.]*\.output\)\./.exec(last)?.[0]).toBe(
+      'Still in the background, not to be started again: b1 (prints to /t/b1.output).',
+    );
+  });
+
   it('keeps what the client says of the session over a cut, and of plan mode only the last', async () => {
     const remind = (text: string) => texts(`<system-reminder>\n${text}\n</system-reminder>`);
     const notes = [
