@@ -546,16 +546,15 @@ const STARTED =
 
 /** Of messages `[start, end)`, what Claude Code repeats after its own compaction: tools that only they load, and commands that run. */
 function noteLost({ body, scan }: ConversationView, start: number, end: number): string {
+  if (!['"tool_reference"', ' is being written to: '].some((sign) => body.includes(sign))) return '';
   const middle = scan.messages[end]?.start ?? body.length;
-  const [dropped, kept] = [body.toString('utf8', scan.messages[start]?.start, middle), body.toString('utf8', middle)];
+  const [cut, kept] = [body.toString('utf8', scan.messages[start]?.start, middle), body.toString('utf8', middle)];
   const loaded = Array.from(kept.matchAll(LOADED), ([, name]) => name);
-  const tools = Array.from(dropped.matchAll(LOADED), ([, name]) => name).filter((name) => !loaded.includes(name));
+  const tools = Array.from(cut.matchAll(LOADED), ([, name]) => name).filter((name) => !loaded.includes(name));
   const hasEnded = (id = ''): boolean =>
     [`<task-id>${id}<`, `"TaskStop","input":{"task_id":"${id}"`].some((sign) => body.includes(sign));
-  const commands = Array.from(dropped.matchAll(STARTED), ([, id, file]) =>
-    hasEnded(id) ? '' : `${id} (prints to ${file})`,
-  );
-  const [names, running] = [new Set(tools), commands.filter(Boolean)].map((each) => [...each].join(', '));
+  const left = [...cut.matchAll(STARTED)].flatMap(([, id, file]) => (hasEnded(id) ? [] : `${id} (prints to ${file})`));
+  const [names, running] = [new Set(tools), left].map((each) => [...each].join(', '));
   const unloaded = ` ToolSearch had loaded ${names}, no longer loaded: load one again before you call it.`;
   return `${names && unloaded}${running && ` Still in the background, not to be started again: ${running}.`}`;
 }

@@ -131,16 +131,12 @@ export type PlanLocation = NonNullable<ReturnType<typeof locatePlan>>;
 
 /** Message indices; rounds `[start, end)` are absorbed. Null when the request does not have the plan's prefix. */
 export function locatePlan(plan: EpochPlan, lineage: readonly string[]) {
-  const findIndexAfter = (hash: string | null): number => (hash === null ? 0 : lineage.indexOf(hash) + 1);
-  const throughEnd = findIndexAfter(plan.cut?.through ?? null);
-  const stripEnd = findIndexAfter(plan.strippedThrough);
+  const endOf = (hash: string | null): number => (hash === null ? 0 : lineage.indexOf(hash) + 1);
+  const throughEnd = endOf(plan.cut?.through ?? null);
+  const stripEnd = endOf(plan.strippedThrough);
   if ((plan.cut !== null && throughEnd === 0) || (plan.strippedThrough !== null && stripEnd === 0)) return null;
   const cutEnd = plan.cut?.merged === true ? throughEnd - 1 : throughEnd;
-  const rounds = plan.rounds.map((cut) => ({
-    cut,
-    start: findIndexAfter(cut.after),
-    end: findIndexAfter(cut.through),
-  }));
+  const rounds = plan.rounds.map((cut) => ({ cut, start: endOf(cut.after), end: endOf(cut.through) }));
   if (rounds.some(({ start, end }) => start === 0 || end === 0)) return null;
   return { cutEnd, stripEnd, rounds };
 }
