@@ -130,14 +130,10 @@ const FORMS: readonly Form[] = [
   { source: 'external', tags: 'remote-review slack-ping slack-tag-message slack-messages coordinator-relay' },
   { source: 'external', tags: 'fetched-web-content untrusted-widget-state webhook-payload voice-call-talk' },
   { source: 'external', tags: 'mcp-resource mcp-resource-update mcp-polling-update github-webhook-activity' },
-  { source: 'external', starts: /This session is being continued from a previous conversation/y },
-  { source: 'external', starts: /\[SYSTEM NOTIFICATION|A background agent completed a task:/y },
-  { source: 'external', starts: /\[[A-Z -]{3,60} - NOT USER INPUT\]|Activity (?:was observed )?in the bound /y },
-  { source: 'external', starts: /(?:A message|Messages) arrived (?:from|in) [^\n]{1,200}(?:working:|:\n)/y },
   {
     source: 'external',
     starts:
-      /(?:The (?:coordinator|[^\n]{1,99} plugin)|Your background observer[^\n]{0,99}|[^\n]{1,20} session) sent a (?:message|report)[^\n]{0,30}:\n/y,
+      /This session is being continued from a previous conversation|\[SYSTEM NOTIFICATION|A background agent completed a task:|\[[A-Z -]{3,60} - NOT USER INPUT\]|Activity (?:was observed )?in the bound |(?:A message|Messages) arrived (?:from|in) [^\n]{1,200}(?:working:|:\n)|(?:The (?:coordinator|[^\n]{1,99} plugin)|Your background observer[^\n]{0,99}|[^\n]{1,20} session) sent a (?:message|report)[^\n]{0,30}:\n/y,
   },
   { source: 'tool', tags: 'bash-stdout bash-stderr local-command-stdout local-command-stderr' },
 ];
