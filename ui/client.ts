@@ -52,7 +52,8 @@ async function readJson<T extends object>(response: Response | null): Promise<T 
 }
 
 let isStopped = false;
-let lostMs = 0;
+/** When the engine was last known to be there. */
+let lostMs = Date.now();
 let retry: ReturnType<typeof setTimeout> | undefined;
 let events: EventSource | undefined;
 
@@ -73,21 +74,34 @@ export async function connect(): Promise<void> {
 // Another tab may have signed in meanwhile.
 addEventListener('focus', () => link.value === 'expired' && void connect());
 
+addEventListener('visibilitychange', () => {
+  if (document.hidden) rest();
+  else if (link.value === 'live' && events === undefined) void connect();
+});
+
+/** A browser opens six connections to an address: in the background a tab leaves them to the others. */
+function rest(): void {
+  if (link.value !== 'live') return;
+  lostMs = Date.now();
+  events?.close();
+  events = undefined;
+}
+
 /** Live only once it follows events: what is sent before is not heard, such as that the engine was stopped. */
 function live(): void {
   const wasAway = untracked(() => link.value !== 'connecting');
   link.value = 'live';
   isStopped = false;
+  if (document.hidden) rest();
   if (wasAway) touch(Object.keys(changes.value) as Topic[]);
 }
 
 function lose(): void {
-  const wasThere = link.value === 'live' || link.value === 'connecting';
-  if (wasThere) lostMs = Date.now();
+  if (link.value === 'live' && events !== undefined) lostMs = Date.now();
   if (isStopped) link.value = 'stopped';
-  else if (wasThere) link.value = 'lost';
-  else if (link.value === 'lost' && Date.now() - lostMs >= GONE_MS) link.value = 'gone';
+  else if (link.value !== 'expired') link.value = Date.now() - lostMs < GONE_MS ? 'lost' : 'gone';
   events?.close();
+  events = undefined;
   clearTimeout(retry);
   retry = setTimeout(() => void connect(), RETRY_MS);
 }

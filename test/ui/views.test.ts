@@ -493,6 +493,18 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await page.waitForURL(/#\/(node|memory)/);
   });
 
+  it('leaves its connection to other tabs while it is in the background, and catches up in sight', async () => {
+    const page = await rig.open('#/memory');
+    await page.getByRole('listbox', { name: 'Memories' }).waitFor();
+    const isEvents = (request: { url(): string }): boolean => request.url().endsWith('/events');
+    await Promise.all([page.waitForEvent('requestfailed', isEvents), setHidden(page, true)]);
+    const text = 'The gate of the yard is green';
+    await rig.engine.call('nodes/remember', { text, projectDir: PROJECT_DIR });
+    await Promise.all([page.waitForRequest(isEvents), setHidden(page, false)]);
+    await page.getByText(text).first().waitFor();
+    expect(await page.locator('.banner').count()).toBe(0);
+  });
+
   it('pauses and resumes', async () => {
     const page = await rig.open('#/health');
     await page.getByRole('button', { name: 'Pause everywhere' }).click();
@@ -632,6 +644,12 @@ async function signIn(page: Page, { engine }: Pick<DashboardRig, 'engine'>): Pro
   const { url } = await engine.call('ui/open', {});
   await page.goto(url);
   return new URL('/', url).href;
+}
+
+/** As a browser says of a tab in the background. */
+function setHidden(page: Page, isHidden: boolean): Promise<unknown> {
+  return page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))`);
 }
 
 const KEEP_PIXELS = `{
