@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import type { FunctionComponent } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { link, version } from './client.ts';
+import { link, update, version } from './client.ts';
 import { Icon } from './icons.tsx';
 import { GO, type KeyState, pressKey } from './keys.ts';
 import { Notices, notice, takeBack } from './parts.tsx';
@@ -82,7 +82,9 @@ function Nav({ view }: { view: View }) {
 const START = 'Run comet-cc start; this page then connects again by itself, and what you typed is kept.';
 
 function Banner() {
+  const updated = `comet-cc ${update.value} runs now. Load this page again; what you typed into it is lost then.`;
   const text = {
+    ...(update.value === '' ? {} : { live: updated }),
     lost: 'The engine restarts. This page connects again by itself; what you typed is kept.',
     stopped: `comet-cc was stopped. ${START}`,
     gone: `The engine does not come back. ${START}`,

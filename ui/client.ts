@@ -8,7 +8,10 @@ export type Topic = 'status' | 'request' | 'memory' | 'library' | 'tasks';
 type Link = 'connecting' | 'live' | 'lost' | 'stopped' | 'gone' | 'expired';
 
 export const link = signal<Link>('connecting');
+/** Of the engine that the page came from. */
 export const version = signal('');
+/** Of one that has taken its place; '' where it is the same. */
+export const update = signal('');
 /** How often each topic has changed; everything counts as changed after a pause. */
 const changes = signal<Readonly<Record<Topic, number>>>({ status: 0, request: 0, memory: 0, library: 0, tasks: 0 });
 
@@ -67,7 +70,8 @@ export async function connect(): Promise<void> {
   const session = response?.ok ? await readJson<{ csrf: string; version: string }>(response) : null;
   if (session === null) return lose();
   csrf = session.csrf;
-  version.value = session.version;
+  version.value ||= session.version;
+  update.value = session.version === version.value ? '' : session.version;
   follow();
 }
 

@@ -505,6 +505,19 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     expect(await page.locator('.banner').count()).toBe(0);
   });
 
+  it('says that the engine was updated since the page was loaded', async () => {
+    const page = await rig.open('#/now');
+    await page.getByText('Context saved today').waitFor();
+    await page.route('**/session', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ json: { ...(await response.json()), version: '99.0.0' } });
+    });
+    await setHidden(page, true);
+    await setHidden(page, false);
+    await page.getByText('comet-cc 99.0.0 runs now. Load this page again').waitFor();
+    expect(await accessibilityProblems(page)).toEqual([]);
+  });
+
   it('pauses and resumes', async () => {
     const page = await rig.open('#/health');
     await page.getByRole('button', { name: 'Pause everywhere' }).click();
