@@ -26,7 +26,8 @@ export function List<T>(props: ListProps<T>) {
   const { items, label, getKey, row, rowHeight, onOpen, onActive, chosen, class: name = '' } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const [, redraw] = useState({});
-  const [active, setActive] = useState(-1);
+  /** The key stays with its row when others come before it. */
+  const [{ key: activeKey, at: lastAt }, setPlace] = useState({ key: '', at: -1 });
   const id = useMemo(() => `list-${++lists}`, []);
   const virtual = useMemo(() => new Virtualizer<HTMLDivElement, HTMLElement>(getOptions(0, rowHeight, scroller)), []);
   virtual.setOptions({
@@ -36,15 +37,20 @@ export function List<T>(props: ListProps<T>) {
   });
   useLayoutEffect(() => virtual._didMount(), []);
   useLayoutEffect(() => virtual._willUpdate());
-  useLayoutEffect(() => {
-    const item = items[active];
-    if (item !== undefined) onActive?.(item);
-  }, [active]);
-  const rows = virtual.getVirtualItems();
-  const choose = (at: number): void => {
+  const found = lastAt < 0 ? -1 : items.findIndex((item, at) => getKey(item, at) === activeKey);
+  // In place of one that is gone, its neighbor.
+  const active = found < 0 ? Math.min(lastAt, items.length - 1) : found;
+  const setActive = (at: number): void => {
     const item = items[at];
+    if (item === undefined) return;
+    setPlace({ key: getKey(item, at), at });
+    onActive?.(item);
+  };
+  const rows = virtual.getVirtualItems();
+  const options = onOpen !== undefined;
+  const choose = (at: number): void => {
     setActive(at);
-    if (item !== undefined) onOpen?.(item);
+    onOpen?.(items[at] as T);
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.target !== event.currentTarget) return;
@@ -56,7 +62,6 @@ export function List<T>(props: ListProps<T>) {
     virtual.scrollToIndex(next);
   };
   const isShown = rows.some(({ index }) => index === active);
-  const options = onOpen !== undefined;
   return (
     <div
       ref={scroller}

@@ -518,6 +518,36 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     expect(await accessibilityProblems(page)).toEqual([]);
   });
 
+  it('keeps a row of a list and a node of the graph marked when others come', async () => {
+    const page = await rig.open('#/memory');
+    const titles = page.locator('.list-row b');
+    const marked = page.locator('.list-row.active b');
+    const list = page.getByRole('listbox');
+    const markThird = async (): Promise<string> => {
+      await list.focus();
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('ArrowDown');
+      return (await marked.textContent()) ?? '';
+    };
+    const remember = async (text: string): Promise<void> => {
+      await rig.engine.call('nodes/remember', { text, projectDir: PROJECT_DIR });
+    };
+    const row = await markThird();
+    await remember('The forklift is red');
+    await expect.poll(() => titles.first().textContent()).toContain('forklift');
+    expect(await marked.textContent()).toBe(row);
+    await page.goto(`${rig.url}#/graph`);
+    await page.locator('.canvas canvas').first().waitFor();
+    const node = await markThird();
+    const shown = page.locator('.marked b');
+    await expect.poll(() => shown.textContent()).toBe(node);
+    const counted = page.getByText(/^\d+ of \d+ nodes, /);
+    const before = await counted.textContent();
+    await remember('The crane is blue');
+    await expect.poll(() => counted.textContent()).not.toBe(before);
+    expect([await shown.textContent(), await marked.textContent()]).toEqual([node, node]);
+  });
+
   it('pauses and resumes', async () => {
     const page = await rig.open('#/health');
     await page.getByRole('button', { name: 'Pause everywhere' }).click();

@@ -32,7 +32,11 @@ function GraphView({ data }: { data: UiGraph }) {
   const [color, setColor] = useState<ColorBy>('project');
   const [oldest, newest] = useMemo(() => timeRange(data.nodes), [data]);
   const [until, setUntil] = useState(1);
-  const [marked, setMarked] = useState<number | null>(null);
+  /** A place would be that of another node once memory has changed. */
+  const [markedId, setMarkedId] = useState<string | null>(null);
+  const place = data.nodes.findIndex(({ id }) => id === markedId);
+  const marked = place < 0 ? null : place;
+  const setMarked = (at: number | null): void => setMarkedId(data.nodes[at ?? -1]?.id ?? null);
   const near = useMemo(() => neighbors(data), [data]);
   const untilMs = oldest + (newest - oldest) * until;
   const isDrawn = useMemo(hasWebGl, []);
