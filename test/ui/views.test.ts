@@ -548,6 +548,25 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     expect([await shown.textContent(), await marked.textContent()]).toEqual([node, node]);
   });
 
+  it('begins another search at its best, also with the keyboard', async () => {
+    const page = await rig.open('#/memory?q=the%20label');
+    const list = page.getByRole('listbox', { name: 'Memories' });
+    const query = page.getByRole('searchbox');
+    await page
+      .getByRole('status')
+      .getByText(/fit too little/)
+      .waitFor();
+    await query.press('ArrowDown');
+    await page.keyboard.press('End');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/#\/node/);
+    await query.fill('sandbox port');
+    await page.getByText('7413').first().waitFor();
+    expect(await list.evaluate((element) => element.scrollTop)).toBe(0);
+    await query.press('ArrowDown');
+    expect(await list.getAttribute('aria-activedescendant')).toMatch(/-0$/);
+  });
+
   it('pauses and resumes', async () => {
     const page = await rig.open('#/health');
     await page.getByRole('button', { name: 'Pause everywhere' }).click();

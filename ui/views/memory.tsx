@@ -185,6 +185,8 @@ function Hits({ data: { hits, total, projects }, chosen }: { data: UiSearch; cho
         )}
       </p>
       <List
+        // Another search begins at its best.
+        key={JSON.stringify(search.value)}
         label="Memories"
         items={hits}
         getKey={(hit) => hit.node_id}
