@@ -57,8 +57,10 @@ export function List<T>(props: ListProps<T>) {
     if (event.key === 'Enter' && active >= 0) choose(active);
     const next = moveInList(event.key, active, items.length);
     if (next === null || event.altKey || event.ctrlKey || event.metaKey) return;
+    // Else the browser scrolls, also within a row that is longer than the list; its end is known here alone.
+    if (!(options || ['Home', 'End'].includes(event.key))) return;
     event.preventDefault();
-    setActive(next);
+    if (options) setActive(next);
     virtual.scrollToIndex(next);
   };
   const isShown = rows.some(({ index }) => index === active);

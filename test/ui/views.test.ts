@@ -567,6 +567,18 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     expect(await list.getAttribute('aria-activedescendant')).toMatch(/-0$/);
   });
 
+  it('scrolls with the keys of the browser where nothing can be chosen', async () => {
+    const page = await rig.open(`#/session/${session}`);
+    const list = page.getByRole('group', { name: 'Conversation' });
+    await list.focus();
+    await page.keyboard.press('ArrowDown');
+    await expect.poll(() => list.evaluate((element) => element.scrollTop)).toBeGreaterThan(0);
+    await page.keyboard.press('End');
+    const getLeft = () =>
+      list.evaluate(({ scrollTop, clientHeight, scrollHeight }) => scrollHeight - clientHeight - scrollTop);
+    await expect.poll(getLeft).toBeLessThan(2);
+  });
+
   it('pauses and resumes', async () => {
     const page = await rig.open('#/health');
     await page.getByRole('button', { name: 'Pause everywhere' }).click();
