@@ -38,6 +38,7 @@ export function App() {
   useEffect(() => {
     document.title = `${name} · comet-cc`;
   }, [view]);
+  useFocus();
   if (link.value === 'expired' && version.value === '') return <Expired />;
   return (
     <div class="shell">
@@ -53,6 +54,15 @@ export function App() {
       <Help />
     </div>
   );
+}
+
+/** Where the focus went with what was left, the next Tab leads into the view, not through the list of views. */
+function useFocus(): void {
+  const isFirst = useRef(true);
+  useEffect(() => {
+    if (!isFirst.current && document.activeElement === document.body) document.querySelector('main')?.focus();
+    isFirst.current = false;
+  }, [route.value]);
 }
 
 function skip(event: Event): void {

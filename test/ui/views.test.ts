@@ -579,6 +579,16 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await expect.poll(getLeft).toBeLessThan(2);
   });
 
+  it('keeps the keyboard in the view when what had the focus is gone', async () => {
+    const { node } = await rig.engine.call('nodes/remember', { text: 'The ramp is wet', projectDir: PROJECT_DIR });
+    const page = await rig.open(`#/node/${node.node_id}`);
+    await page.getByRole('button', { name: 'Forget' }).press('Enter');
+    await page.waitForURL(/#\/memory/);
+    await page.locator('main:focus').waitFor();
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('Undone.').waitFor();
+  });
+
   it('pauses and resumes', async () => {
     const page = await rig.open('#/health');
     await page.getByRole('button', { name: 'Pause everywhere' }).click();
