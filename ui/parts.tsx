@@ -11,6 +11,11 @@ setInterval(() => {
   now.value = Date.now();
 }, 60_000);
 
+const scheme = matchMedia('(prefers-color-scheme: dark)');
+/** Changes with the colors of the page, of which drawings have taken theirs. */
+export const isDark = signal(scheme.matches);
+scheme.addEventListener('change', ({ matches }) => (isDark.value = matches));
+
 export function Time({ at }: { at: string }) {
   return (
     <time dateTime={at} title={new Date(at).toLocaleString()}>

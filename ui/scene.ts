@@ -1,6 +1,6 @@
 import Graphology from 'graphology';
 import Sigma from 'sigma';
-import { NodePointProgram } from 'sigma/rendering';
+import { drawDiscNodeHover, NodePointProgram } from 'sigma/rendering';
 import type { CameraState } from 'sigma/types';
 import { type ColorBy, neighbors, nodeColors, nodeSize, spiral } from './graph.ts';
 import type { UiGraph } from './types.ts';
@@ -10,6 +10,8 @@ const FEW = 500;
 /** With more links, they are not drawn while the graph moves. */
 const MANY_LINKS = 4_000;
 const LABEL_CHARS = 36;
+/** The title of the node below the mouse has white ground, in the dark too. */
+const ON_WHITE = '#1b2028';
 
 export interface Look {
   readonly color: ColorBy;
@@ -54,6 +56,8 @@ export function drawGraph(place: HTMLElement, data: UiGraph, { camera, onProgres
   const sigma = new Sigma(graph, place, {
     labelColor: { color: text },
     labelFont: style.fontFamily,
+    defaultDrawNodeHover: (place, node, own) =>
+      drawDiscNodeHover(place, node, { ...own, labelColor: { color: ON_WHITE } }),
     labelRenderedSizeThreshold: data.nodes.length < FEW ? 4 : nodeSize(30, data.nodes.length),
     defaultEdgeColor: line,
     nodeProgramClasses: { circle: Points },

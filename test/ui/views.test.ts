@@ -589,6 +589,36 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await page.getByText('Undone.').waitFor();
   });
 
+  it('draws in the colours of the page, anew only when they or the figures change', async () => {
+    const page = await rig.open('#/savings');
+    const isKept = async (selector: string): Promise<boolean> =>
+      (await page.locator(`${selector}[data-old]`).count()) > 0;
+    const keep = (selector: string) =>
+      page
+        .locator(selector)
+        .first()
+        .evaluate((element) => element.setAttribute('data-old', ''));
+    await keep('.chart .uplot');
+    const [again] = [page.waitForResponse(/ui\/savings/), await setHidden(page, true), await setHidden(page, false)];
+    await again;
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))');
+    expect(await isKept('.chart .uplot')).toBe(true);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.locator('.chart .uplot:not([data-old])').waitFor();
+    await page.goto(`${rig.url}#/graph`);
+    await page.locator('.canvas canvas').first().waitFor();
+    await keep('.sigma-nodes');
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.locator('.sigma-nodes:not([data-old])').waitFor();
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await settled(page);
+    await page.getByRole('listbox').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.locator('.marked').waitFor();
+    // The title of the marked node has white ground.
+    await expect.poll(() => page.evaluate(HAS_DARK_TITLE)).toBe(true);
+  });
+
   it('pauses and resumes', async () => {
     const page = await rig.open('#/health');
     await page.getByRole('button', { name: 'Pause everywhere' }).click();
@@ -735,6 +765,13 @@ function setHidden(page: Page, isHidden: boolean): Promise<unknown> {
   return page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
     document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))`);
 }
+
+/** Its shadow is black as well, and nowhere opaque. */
+const HAS_DARK_TITLE = `(() => {
+  const { width, height } = document.querySelector('.sigma-hovers');
+  const { data } = document.querySelector('.sigma-hovers').getContext('2d').getImageData(0, 0, width, height);
+  return data.some((red, at) => at % 4 === 0 && red < 100 && data[at + 3] === 255);
+})()`;
 
 const KEEP_PIXELS = `{
   const { getContext } = HTMLCanvasElement.prototype;

@@ -3,7 +3,7 @@ import { useQuery } from '../client.ts';
 import { count, day, projectName, whole } from '../format.ts';
 import { around, COLORS_BY, type ColorBy, legend, neighbors, timeRange } from '../graph.ts';
 import { List } from '../list.tsx';
-import { Answer, Empty, Tabs } from '../parts.tsx';
+import { Answer, Empty, isDark, Tabs } from '../parts.tsx';
 import { getHash } from '../route.ts';
 import { drawGraph, hasWebGl, type Scene } from '../scene.ts';
 import type { UiGraph } from '../types.ts';
@@ -110,11 +110,11 @@ function Canvas({ data, color, untilMs, near, marked, onMark }: CanvasProps) {
     return () => {
       camera.current = drawn.close();
     };
-  }, [data]);
+  }, [data, isDark.value]);
   useEffect(() => {
     const focus = marked === null ? null : around(marked, 2, near);
     scene.current?.show({ color, untilMs, focus, marked });
-  }, [data, color, untilMs, marked]);
+  }, [data, isDark.value, color, untilMs, marked]);
   return (
     <div class="graph">
       <div ref={place} class="canvas" role="img" aria-label={`Graph of ${count(data.nodes.length, 'node')}`} />

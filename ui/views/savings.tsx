@@ -5,7 +5,7 @@ import { type Column, getColumns, inUnit } from '../chart.ts';
 import { useQuery } from '../client.ts';
 import { amount, money, projectName, share } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, Empty, Figure, Tabs } from '../parts.tsx';
+import { Answer, Empty, Figure, isDark, Tabs } from '../parts.tsx';
 import { getHash } from '../route.ts';
 import type { Row, UiSavings } from '../types.ts';
 
@@ -102,7 +102,7 @@ function Chart({ columns, days, unit }: { columns: readonly Column[]; days: read
       resize.disconnect();
       plot.destroy();
     };
-  }, [columns, unit]);
+  }, [columns, unit, isDark.value]);
   const text = columns.map(({ name, values }) => `${name}: ${(unit === 'money' ? money : amount)(values.at(-1) ?? 0)}`);
   return <div class="chart" ref={place} role="img" aria-label={`By day. On the newest day, ${text.join(', ')}`} />;
 }
