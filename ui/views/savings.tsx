@@ -102,7 +102,8 @@ function Chart({ columns, days, unit }: { columns: readonly Column[]; days: read
       resize.disconnect();
       plot.destroy();
     };
-  }, [columns, unit, isDark.value]);
+    // While an answer streams the same figures come each second, and a new drawing loses what the mouse points at.
+  }, [JSON.stringify([columns, days, unit]), isDark.value]);
   const text = columns.map(({ name, values }) => `${name}: ${(unit === 'money' ? money : amount)(values.at(-1) ?? 0)}`);
   return <div class="chart" ref={place} role="img" aria-label={`By day. On the newest day, ${text.join(', ')}`} />;
 }
