@@ -619,6 +619,26 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await expect.poll(() => page.evaluate(HAS_DARK_TITLE)).toBe(true);
   });
 
+  it('shows what is chosen, and the parts of a bar, in high contrast', async () => {
+    const page = await rig.open('#/now');
+    onTestFinished(() => page.emulateMedia({ forcedColors: 'none' }));
+    await page.emulateMedia({ forcedColors: 'active' });
+    await page.locator('.bar .sent').first().waitFor();
+    const getStyle = (selector: string, name: string) =>
+      page.evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).${name}`);
+    const ground = await getStyle('main .figure', 'backgroundColor');
+    for (const part of ['.bar .sent', '.swatch.recalled'])
+      expect(await getStyle(part, 'backgroundColor')).not.toBe(ground);
+    expect(await getStyle('nav a[aria-current]', 'outlineStyle')).toBe('solid');
+    await page.keyboard.press('Tab');
+    await page.getByRole('listbox').focus();
+    expect(await getStyle('.list-row.active', 'outlineStyle')).toBe('solid');
+    await page.goto(`${rig.url}#/savings`);
+    await page.getByRole('button', { name: 'money' }).waitFor();
+    const outlines = '[...document.querySelectorAll(".tabs button")].map((tab) => getComputedStyle(tab).outlineStyle)';
+    expect(await page.evaluate(outlines)).toEqual(['solid', 'none', 'solid', 'none', 'none']);
+  });
+
   it('pauses and resumes', async () => {
     const page = await rig.open('#/health');
     await page.getByRole('button', { name: 'Pause everywhere' }).click();
