@@ -32,7 +32,9 @@ function getRows({ kind, removed, added, bytes }: Change): DiffRow[] {
     return [{ kind: 'removed', text: `${bytes} bytes whose text is no longer kept` }, ...getLines('added', added)];
   }
   if (removed === '' || added === '' || removed.length + added.length > MOST_CHARS) {
-    return [...getLines('removed', removed), ...getLines('added', added)];
+    const left = bytes - new TextEncoder().encode(removed).length;
+    const end = left > 0 ? `… and ${left} bytes that are not shown here` : '';
+    return [...getLines('removed', removed), ...getLines('removed', end), ...getLines('added', added)];
   }
   return diffLines(removed, added).flatMap((part) =>
     getLines(part.added ? 'added' : part.removed ? 'removed' : 'same', part.value),

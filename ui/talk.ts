@@ -6,6 +6,8 @@ export type TalkRow =
       readonly role: string;
       readonly part: UiSession['messages'][number]['kind'];
       readonly text: string;
+      /** Characters after it that are not shown. */
+      readonly more: number;
       readonly trimmed: boolean;
     }
   | {
@@ -37,8 +39,8 @@ function runLength(messages: UiSession['messages'], from: number): number {
   return (end < 0 ? messages.length : end) - from;
 }
 
-function messageRow({ role, kind, text, trimmed_by }: UiSession['messages'][number]): TalkRow {
-  return { kind: 'message', role, part: kind, text, trimmed: trimmed_by !== undefined };
+function messageRow({ role, kind, text, left_out: more = 0, trimmed_by }: UiSession['messages'][number]): TalkRow {
+  return { kind: 'message', role, part: kind, text, more, trimmed: trimmed_by !== undefined };
 }
 
 /** The readable texts of a message's content, as Claude Code sends it. */

@@ -162,6 +162,7 @@ function Conversation({ session }: { session: UiSession }) {
               {row.trimmed && <span class="badge">trimmed</span>}
             </h2>
             <pre>{row.text}</pre>
+            {row.more > 0 && <p class="muted">… and {count(row.more, 'character')} that are not shown here.</p>}
           </article>
         )
       }

@@ -31,6 +31,17 @@ it('says what is no longer kept', () => {
   ]);
 });
 
+it('says how much of what was left out is not shown', () => {
+  const removed = 'ä'.repeat(60_000);
+  const rows = diffRows([{ ...change, removed, added: 'a line', bytes: 120_007 }]);
+  expect(rows.map(({ kind, text }) => `${kind} ${text.slice(0, 40)}`)).toEqual([
+    'place messages 1 to 4',
+    `removed ${'ä'.repeat(40)}`,
+    'removed … and 7 bytes that are not shown here',
+    'added a line',
+  ]);
+});
+
 it('keeps every line of both sides', () => {
   const text = fc.array(fc.stringMatching(/^[a-c ]{0,5}$/), { minLength: 1 }).map((lines) => lines.join('\n'));
   fc.assert(

@@ -24,6 +24,11 @@ it('puts the lines that stand for trimmed messages before them', () => {
   ]);
 });
 
+it('says how much of a message is not shown', () => {
+  const messages = [message(0), { ...message(1), left_out: 12 }];
+  expect(talkRows({ messages, lines: [] })).toMatchObject([{ more: 0 }, { more: 12 }]);
+});
+
 it('reads the texts of a message', () => {
   expect(messageTexts('plain')).toEqual(['plain']);
   const blocks = [
