@@ -59,8 +59,8 @@ function asValue(field: Editable, text: string): unknown {
   if (TEXTS.includes(field)) return text === '' && field !== 'summary' && field !== 'trigger' ? null : text;
   const value = readValue(text);
   const isList = field === 'topic_tags' || field === 'values' || field === 'links' || field === 'source_links';
-  if (isList && typeof value === 'string') {
-    const parts = value.split(',').map((part) => part.trim());
+  if (isList && !Array.isArray(value)) {
+    const parts = (typeof value === 'string' ? value : text).split(',').map((part) => part.trim());
     return parts.filter((part) => part !== '');
   }
   return field === 'valid_to' && value === '' ? null : value;

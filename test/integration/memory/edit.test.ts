@@ -54,6 +54,9 @@ describe('edit', () => {
       importance: 'HIGH',
       trigger: 'When I ask for 12',
     });
+    // What could be a number or another value is a tag as well.
+    expect(await memory.library.edit(id, { set: { topic_tags: '42' } })).toMatchObject({ topic_tags: ['42'] });
+    expect(await memory.library.edit(id, { set: { topic_tags: 'true' } })).toMatchObject({ topic_tags: ['true'] });
     await memory.maintenance.flush(60_000);
     expect((await memory.recall.search('6001', { top: 1 }))[0]?.node.node_id).toBe(id);
   });
