@@ -292,12 +292,15 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await rows.getByText('$').first().waitFor({ state: 'detached' });
   });
 
-  it('keeps the buttons of a memory in sight, however long its title', async () => {
+  it('keeps the buttons of a memory in sight, however long its title, and wraps long values', async () => {
     const { node } = await rig.engine.call('nodes/remember', { text: 'The lift is slow', projectDir: PROJECT_DIR });
-    await rig.engine.call('nodes/edit', { id: node.node_id, change: { set: { title: 'long'.repeat(1_000) } } });
+    const long = 'long'.repeat(1_000);
+    await rig.engine.call('nodes/edit', { id: node.node_id, change: { set: { title: long, values: long } } });
     const page = await rig.open(`#/node/${node.node_id}`);
     const box = await page.getByRole('button', { name: 'Forget' }).boundingBox();
     expect(box?.y).toBeLessThan(400);
+    const summary = page.getByRole('group', { name: 'Summary' });
+    expect(await summary.evaluate((element) => element.scrollWidth - element.clientWidth)).toBe(0);
   });
 
   it('moves a task by dragging, by keyboard and by a list', async () => {
