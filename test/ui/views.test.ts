@@ -642,6 +642,21 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     expect(await page.evaluate(outlines)).toEqual(['solid', 'none', 'solid', 'none', 'none']);
   });
 
+  it('keeps what was typed into the editor of a memory over a look at another one', async () => {
+    const { node } = await rig.engine.call('nodes/remember', { text: 'The scale is off', projectDir: PROJECT_DIR });
+    const page = await rig.open(`#/node/${node.node_id}`);
+    const title = page.getByLabel('title');
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await title.fill('The scale is off by two');
+    await page.locator('.list-row').nth(1).click();
+    await title.waitFor({ state: 'detached' });
+    await page.goBack();
+    expect(await title.inputValue()).toBe('The scale is off by two');
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Edit' }).click();
+    expect(await title.inputValue()).toBe('The scale is off');
+  });
+
   it('pauses and resumes', async () => {
     const page = await rig.open('#/health');
     await page.getByRole('button', { name: 'Pause everywhere' }).click();

@@ -15,7 +15,11 @@ type Tab = (typeof TABS)[number];
 export function NodePanel({ id }: { id: string }) {
   const node = useQuery('nodes/show', { id, depth: 0 }, ['memory']);
   const [tab, setTab] = useState<Tab>('summary');
-  const [isEdited, setEdited] = useState(false);
+  const [isEdited, setEdited] = useState(drafts.has(id));
+  const endEdit = (): void => {
+    drafts.delete(id);
+    setEdited(false);
+  };
   return (
     <section class="node fill" aria-label="Memory">
       <p>
@@ -25,7 +29,7 @@ export function NodePanel({ id }: { id: string }) {
         {(data) => (
           <>
             <Head node={data} onEdit={() => setEdited(true)} />
-            {isEdited && <Editor node={data} onEnd={() => setEdited(false)} />}
+            {isEdited && <Editor id={id} node={data} onEnd={endEdit} />}
             <Tabs label="Part of the memory" of={TABS} chosen={tab} onChoose={setTab} />
             <Part tab={tab} node={data} />
           </>
@@ -96,14 +100,17 @@ const FIELDS = ['title', 'summary', 'outcome', 'topic_tags', 'importance'] as co
 type Field = (typeof FIELDS)[number];
 const ROWS: Partial<Record<Field, number>> = { summary: 5, outcome: 3 };
 
+/** What was typed and not saved, by id: it is there again when the user comes back. */
+const drafts = new Map<string, Partial<Record<Field, string>>>();
+
 function getText(node: Node, field: Field): string {
   const value = node[field];
   return typeof value === 'object' ? value.join(', ') : (value ?? '');
 }
 
-function Editor({ node, onEnd }: { node: Node; onEnd: () => void }) {
+function Editor({ id, node, onEnd }: { id: string; node: Node; onEnd: () => void }) {
   /** Only what was typed, so that nothing else is written back. */
-  const [typed, setTyped] = useState<Partial<Record<Field, string>>>({});
+  const [typed, setTyped] = useState(drafts.get(id) ?? {});
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => {
     const opener = document.activeElement;
@@ -113,7 +120,10 @@ function Editor({ node, onEnd }: { node: Node; onEnd: () => void }) {
       if (opener instanceof HTMLElement && document.activeElement === document.body) opener.focus();
     };
   }, []);
-  const type = (field: Field, text: string): void => setTyped((last) => ({ ...last, [field]: text }));
+  const type = (field: Field, text: string): void => {
+    drafts.set(id, { ...typed, [field]: text });
+    setTyped({ ...typed, [field]: text });
+  };
   const save = async (event: Event): Promise<void> => {
     event.preventDefault();
     if (await change('Saved.', () => call('ui/edit', { id: node.node_id, set: { ...typed } }))) onEnd();
