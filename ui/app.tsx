@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { link, update, version } from './client.ts';
 import { Icon } from './icons.tsx';
 import { GO, type KeyState, pressKey } from './keys.ts';
-import { Notices, notice, takeBack } from './parts.tsx';
+import { dropNotice, Notices, takeBack } from './parts.tsx';
 import { getHash, parseRoute, type Route, VIEWS, type View } from './route.ts';
 import { Graph } from './views/graph.tsx';
 import { Health } from './views/health.tsx';
@@ -28,7 +28,7 @@ const route = signal(parseRoute(location.hash));
 addEventListener('hashchange', () => {
   route.value = parseRoute(location.hash);
   // What was said of the last view; a way back stays.
-  if (notice.value?.undo === undefined) notice.value = null;
+  dropNotice(undefined);
 });
 
 export function App() {

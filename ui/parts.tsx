@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { CallError, call, link, type Query, touch } from './client.ts';
 import { when } from './format.ts';
@@ -87,7 +87,13 @@ interface Notice {
 /** Of a change with `finish`: the engine carries it out then. */
 const UNDO_MS = 20_000;
 
-export const notice = signal<Notice | null>(null);
+/** The newest last, above removals that can still be taken back. */
+const notices = signal<readonly Notice[]>([]);
+const notice = computed(() => notices.value.at(-1) ?? null);
+
+export function dropNotice(undo: string | undefined): void {
+  notices.value = notices.value.filter((each) => each.undo !== undo);
+}
 
 /**
  * Runs a change, says what was done with a way back, or why it failed. Resolves with whether it was done.
@@ -103,16 +109,15 @@ export async function change(
     const result = await run();
     const undo = (result as { undo?: unknown } | null)?.undo;
     const done: Notice = typeof undo === 'string' ? { text, undo, finish } : { text };
-    notice.value = done;
-    const end = (): void => {
-      if (notice.value === done) notice.value = null;
-    };
-    if (finish !== undefined) setTimeout(end, UNDO_MS);
+    notices.value = [...notices.value.filter((each) => each.finish !== undefined), done];
+    if (finish !== undefined) setTimeout(() => dropNotice(done.undo), UNDO_MS);
     touch(['memory', 'library', 'tasks', 'status']);
     return true;
   } catch (error) {
-    const last = notice.value?.undo === undefined ? { text: '' } : notice.value;
-    notice.value = { ...last, problem: error instanceof CallError ? error.message : String(error) };
+    const last: Notice = notice.value?.undo === undefined ? { text: '' } : notice.value;
+    dropNotice(last.undo);
+    const problem = error instanceof CallError ? error.message : String(error);
+    notices.value = [...notices.value, { ...last, problem }];
     return false;
   }
 }
@@ -127,13 +132,14 @@ export function forget(id: string): Promise<boolean> {
 }
 
 export async function takeBack(): Promise<void> {
-  const undo = notice.value?.undo;
-  if (undo !== undefined) await change('Undone.', async () => void (await call('ui/undo', { undo })));
+  const { undo } = notices.value.findLast((each) => each.undo !== undefined) ?? {};
+  if (undo === undefined) return;
+  if (await change('Undone.', async () => void (await call('ui/undo', { undo })))) dropNotice(undo);
 }
 
 async function finish(): Promise<void> {
-  const { finish: run } = notice.value ?? {};
-  if (run !== undefined) await change('Removed for good.', run);
+  const { finish: run, undo } = notice.value ?? {};
+  if (run !== undefined && (await change('Removed for good.', run))) dropNotice(undo);
 }
 
 /** A text of the library; what it links to in memory can be opened. */
@@ -186,7 +192,7 @@ export function Notices() {
               Remove now
             </button>
           )}
-          <button type="button" class="plain" aria-label="Dismiss" onClick={() => (notice.value = null)}>
+          <button type="button" class="plain" aria-label="Dismiss" onClick={() => dropNotice(shown.undo)}>
             <Icon name="close" />
           </button>
         </div>

@@ -657,6 +657,23 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     expect(await title.inputValue()).toBe('The scale is off');
   });
 
+  it('keeps a way back for each memory that is forgotten within the time', async () => {
+    const texts = ['The van is at gate one', 'The van is at gate two'];
+    for (const text of texts) await rig.engine.call('nodes/remember', { text, projectDir: PROJECT_DIR });
+    const page = await rig.open('#/memory');
+    const listed = (text: string) => page.getByRole('option').filter({ hasText: text });
+    for (const text of texts) {
+      await listed(text).click();
+      await page.getByRole('heading', { level: 2, name: text }).waitFor();
+      await page.getByRole('button', { name: 'Forget' }).click();
+      await listed(text).waitFor({ state: 'detached' });
+    }
+    for (const text of texts.toReversed()) {
+      await page.keyboard.press('u');
+      await listed(text).waitFor();
+    }
+  });
+
   it('pauses and resumes', async () => {
     const page = await rig.open('#/health');
     await page.getByRole('button', { name: 'Pause everywhere' }).click();
