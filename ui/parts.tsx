@@ -9,6 +9,8 @@ import { linkParts } from './route.ts';
 export const now = signal(Date.now());
 setInterval(() => {
   now.value = Date.now();
+  // No event tells of a line of the log, of checks and uptime, or that a day begins.
+  if (!document.hidden) touch(['status']);
 }, 60_000);
 
 const scheme = matchMedia('(prefers-color-scheme: dark)');

@@ -674,6 +674,16 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     }
   });
 
+  it('reads the state of the engine again each minute', async () => {
+    const page = await rig.context.newPage();
+    await page.clock.install();
+    await page.goto(`${rig.url}#/health`);
+    await page.getByText('Node v').waitFor();
+    const again = page.waitForRequest(/ui\/health/);
+    await page.clock.fastForward(60_000);
+    await again;
+  });
+
   it('pauses and resumes', async () => {
     const page = await rig.open('#/health');
     await page.getByRole('button', { name: 'Pause everywhere' }).click();
