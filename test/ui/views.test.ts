@@ -326,6 +326,22 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await expect.poll(async () => (await statuses()).sort()).toEqual(['blocked', 'done', 'done']);
   });
 
+  it('keeps the keyboard on a task whose move fails', async () => {
+    const { id } = await rig.engine.call('tasks/add', {
+      title: 'Grease the lift',
+      projectDir: PROJECT_DIR,
+      by: 'user',
+    });
+    onTestFinished(async () => void (await rig.engine.call('tasks/remove', { id })));
+    const page = await rig.open('#/library/tasks');
+    const refusal = { error: { code: 'unsafe_file', message: 'the folder is read-only' } };
+    await page.route('**/v1/tasks/status', (route) => route.fulfill({ json: refusal }));
+    const card = page.getByRole('article').filter({ hasText: 'Grease the lift' });
+    await card.press('ArrowRight');
+    await page.getByText(refusal.error.message).waitFor();
+    await page.getByRole('region', { name: 'active', exact: true }).locator('article:focus').waitFor();
+  });
+
   it('shows a fact as a whole, however long it is', async () => {
     const page = await rig.open('#/now');
     const fact = {

@@ -7,7 +7,7 @@ import { Answer, change, Empty, Problems, Time } from '../parts.tsx';
 
 type Move = (task: Task, to: TaskStatus) => Promise<void>;
 /** The task whose card takes the focus when it is drawn in that column. */
-type Focused = { current: { readonly id: string; readonly to: TaskStatus } | null };
+type Focused = { current: Pick<Task, 'id' | 'status'> | null };
 
 export function Board() {
   const tasks = useQuery('tasks/list', { all: true }, ['tasks']);
@@ -19,10 +19,12 @@ export function Board() {
   }, [tasks.data]);
   const move: Move = async (task, to) => {
     if (task.status === to) return;
-    focused.current = { id: task.id, to };
+    focused.current = { id: task.id, status: to };
     setMoved((last) => new Map([...last, [task.id, to]]));
     const isDone = await change(`Moved to ${to}.`, () => call('tasks/status', { id: task.id, status: to }));
-    if (!isDone) setMoved(new Map());
+    if (isDone) return;
+    focused.current = task;
+    setMoved(new Map());
   };
   return (
     <Answer of={tasks}>
@@ -100,7 +102,7 @@ function TaskCard({ task, focused, onMove }: { task: Task; focused: Focused; onM
   const card = useRef<HTMLElement>(null);
   // A layout effect: after the paint, the card could take the focus from what the user chose meanwhile.
   useLayoutEffect(() => {
-    if (focused.current?.id !== task.id || focused.current.to !== task.status) return;
+    if (focused.current?.id !== task.id || focused.current.status !== task.status) return;
     focused.current = null;
     card.current?.focus();
   }, [task.id, task.status]);
