@@ -16,27 +16,49 @@ interface ListProps<T> {
   readonly onActive?: (item: T) => void;
   /** Key of the row that is open. */
   readonly chosen?: string;
+  /** Names the list for the way back, on which it is scrolled to where it was left. */
+  readonly place?: string;
   readonly class?: string;
 }
 
 let lists = 0;
+/** What lists were scrolled to, with the heights of their rows. */
+const left = new Map<
+  string,
+  Pick<Virtualizer<HTMLDivElement, HTMLElement>, 'measurementsCache'> & { offset: number }
+>();
+
+/** It begins at its top the next time. */
+export function forgetPlace(place: string): void {
+  left.delete(place);
+}
 
 /** A list that renders only the rows in sight, however many there are. */
 export function List<T>(props: ListProps<T>) {
-  const { items, label, getKey, row, rowHeight, onOpen, onActive, chosen, class: name = '' } = props;
+  const { items, label, getKey, row, rowHeight, onOpen, onActive, chosen, place = '', class: name = '' } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const [, redraw] = useState({});
   /** The key stays with its row when others come before it. */
   const [{ key: activeKey, at: lastAt }, setPlace] = useState({ key: '', at: -1 });
   const id = useMemo(() => `list-${++lists}`, []);
   const virtual = useMemo(() => new Virtualizer<HTMLDivElement, HTMLElement>(getOptions(0, rowHeight, scroller)), []);
+  const before = useMemo(() => left.get(place), []);
   virtual.setOptions({
+    initialMeasurementsCache: before?.measurementsCache ?? [],
     ...getOptions(items.length, rowHeight, scroller),
     getItemKey: (at) => getKey(items[at] as T, at),
     onChange: () => redraw({}),
   });
   useLayoutEffect(() => virtual._didMount(), []);
   useLayoutEffect(() => virtual._willUpdate());
+  useLayoutEffect(() => {
+    const element = scroller.current as HTMLDivElement;
+    element.scrollTop = before?.offset ?? 0;
+    return () => {
+      const { measurementsCache } = virtual;
+      if (place !== '') left.set(place, { measurementsCache, offset: element.scrollTop });
+    };
+  }, []);
   const found = lastAt < 0 ? -1 : items.findIndex((item, at) => getKey(item, at) === activeKey);
   // In place of one that is gone, its neighbor.
   const active = found < 0 ? Math.min(lastAt, items.length - 1) : found;

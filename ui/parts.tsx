@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { CallError, call, link, type Query, touch } from './client.ts';
 import { when } from './format.ts';
 import { Icon } from './icons.tsx';
-import { linkParts } from './route.ts';
+import { getHash, linkParts } from './route.ts';
 
 /** Changes each minute, so that times stay true. */
 export const now = signal(Date.now());
@@ -142,6 +142,18 @@ export async function takeBack(): Promise<void> {
 async function finish(): Promise<void> {
   const { finish: run, undo } = notice.value ?? {};
   if (run !== undefined && (await change('Removed for good.', run))) dropNotice(undo);
+}
+
+const ADDRESS_MS = 300;
+
+/** Puts what is shown into the address, for a reload, the way back and links. @returns takes it back until then */
+export function showAddress(route: Parameters<typeof getHash>[0]): () => void {
+  const { hash } = location;
+  // Browsers refuse more than a few changes in a second.
+  const timer = setTimeout(() => {
+    if (location.hash === hash) history.replaceState(null, '', getHash(route));
+  }, ADDRESS_MS);
+  return () => clearTimeout(timer);
 }
 
 /** A text of the library; what it links to in memory can be opened. */

@@ -584,6 +584,12 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     expect(await list.evaluate((element) => element.scrollTop)).toBe(0);
     await query.press('ArrowDown');
     expect(await list.getAttribute('aria-activedescendant')).toMatch(/-0$/);
+    await query.fill('the label');
+    await page
+      .getByRole('status')
+      .getByText(/fit too little/)
+      .waitFor();
+    expect(await list.evaluate((element) => element.scrollTop)).toBe(0);
   });
 
   it('scrolls with the keys of the browser where nothing can be chosen', async () => {
@@ -698,6 +704,29 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     const again = page.waitForRequest(/ui\/health/);
     await page.clock.fastForward(60_000);
     await again;
+  });
+
+  it('shows request, part and place of a session again after a reload and on the way back', async () => {
+    const page = await rig.open(`#/session/${session}`);
+    const list = page.getByRole('group', { name: 'Conversation' });
+    await list.focus();
+    await page.keyboard.press('End');
+    const getTop = () => list.evaluate(({ scrollTop }) => scrollTop);
+    await expect.poll(getTop).toBeGreaterThan(1_000);
+    const top = await getTop();
+    await page.getByRole('link', { name: 'Health' }).click();
+    await list.waitFor({ state: 'detached' });
+    await page.goBack();
+    await list.waitFor();
+    expect(Math.abs((await getTop()) - top)).toBeLessThan(100);
+    const shown = page.getByText(/^Request \d+ of \d+$/);
+    const [, newest] = /of (\d+)/.exec((await shown.textContent()) ?? '') ?? [];
+    await page.getByRole('button', { name: 'difference' }).click();
+    await page.evaluate("for (let i = 0; i < 3; i += 1) dispatchEvent(new KeyboardEvent('keydown', { key: '[' }))");
+    await page.waitForURL(/tab=difference&request=/);
+    await page.reload();
+    await page.getByText(`Request ${Number(newest) - 3} of ${newest}`).waitFor();
+    await page.getByRole('group', { name: 'Received against sent' }).waitFor();
   });
 
   it('pauses and resumes', async () => {

@@ -2,14 +2,13 @@ import { signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { useQuery } from '../client.ts';
 import { amount, count, projectName, projectNames } from '../format.ts';
-import { List } from '../list.tsx';
-import { Answer, Empty, Time } from '../parts.tsx';
+import { forgetPlace, List } from '../list.tsx';
+import { Answer, Empty, showAddress, Time } from '../parts.tsx';
 import { getHash, type Route } from '../route.ts';
 import type { Input, UiHit, UiSearch } from '../types.ts';
 import { NodePanel } from './node.tsx';
 
 const MOST = 500;
-const ADDRESS_MS = 300;
 /** Ranked ones: a search takes longer the more it ranks. */
 const RANKED = 50;
 const MOST_RANKED = 200;
@@ -71,18 +70,16 @@ function useAddress(id: string, linked: Route['query']): void {
   }, [linked]);
   useEffect(() => {
     const query = Object.fromEntries(Object.entries(search.value).filter(([, value]) => value !== ''));
-    const { hash } = location;
-    // Browsers refuse more than a few changes in a second.
-    const timer = setTimeout(() => {
-      if (location.hash === hash) history.replaceState(null, '', getHash({ view: 'memory', id, query }));
-    }, ADDRESS_MS);
-    return () => clearTimeout(timer);
+    return showAddress({ view: 'memory', id, query });
   }, [id, search.value]);
 }
 
 function set(change: Partial<Search>): void {
   search.value = { ...search.value, ...change };
+  forgetPlace(getPlace());
 }
+
+const getPlace = (): string => JSON.stringify(search.value);
 
 function focusList(event: KeyboardEvent): void {
   event.preventDefault();
@@ -168,6 +165,7 @@ function Hits({ data: { hits, total, projects }, chosen }: { data: UiSearch; cho
       </Empty>
     );
   }
+  const place = getPlace();
   const isCut = hits.some(({ why }) => why !== '') && (total > hits.length || hits.length === MOST_RANKED);
   const far = hits.filter(({ isFar }) => isFar === true).length;
   return (
@@ -186,7 +184,8 @@ function Hits({ data: { hits, total, projects }, chosen }: { data: UiSearch; cho
       </p>
       <List
         // Another search begins at its best.
-        key={JSON.stringify(search.value)}
+        key={place}
+        place={place}
         label="Memories"
         items={hits}
         getKey={(hit) => hit.node_id}

@@ -3,14 +3,14 @@ import { useQuery } from '../client.ts';
 import { diffRows } from '../diff.ts';
 import { amount, count, money, projectName } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, Empty, Tabs, Time } from '../parts.tsx';
-import { getHash } from '../route.ts';
+import { Answer, Empty, showAddress, Tabs, Time } from '../parts.tsx';
+import { getHash, type Route } from '../route.ts';
 import { talkRows } from '../talk.ts';
 import type { UiRequest, UiSession } from '../types.ts';
 import { DiffRow } from './diff.tsx';
 
-export function Session({ id }: { id: string }) {
-  return id === '' ? <Sessions /> : <One key={id} id={id} />;
+export function Session({ id, query }: Pick<Route, 'id' | 'query'>) {
+  return id === '' ? <Sessions /> : <One key={id} id={id} query={query} />;
 }
 
 function Sessions() {
@@ -27,6 +27,7 @@ function Sessions() {
           ) : (
             <List
               label="Sessions"
+              place="sessions"
               items={all}
               getKey={(each) => each.session_id}
               rowHeight={58}
@@ -51,7 +52,7 @@ function Sessions() {
 const TABS = ['conversation', 'difference', 'injected'] as const;
 type Tab = (typeof TABS)[number];
 
-function One({ id }: { id: string }) {
+function One({ id, query }: Pick<Route, 'id' | 'query'>) {
   const session = useQuery('ui/session', { sessionId: id, from: 0, limit: 20_000 }, ['request', 'memory']);
   return (
     <div class="view fill">
@@ -60,19 +61,27 @@ function One({ id }: { id: string }) {
           <a href={getHash({ view: 'session' })}>Sessions</a>
         </h1>
       )}
-      <Answer of={session}>{(data) => <SessionView session={data} />}</Answer>
+      <Answer of={session}>{(data) => <SessionView session={data} query={query} />}</Answer>
     </div>
   );
 }
 
-function SessionView({ session }: { session: UiSession }) {
+function SessionView({ session, query }: { session: UiSession; query: Route['query'] }) {
   const requests = useMemo(() => session.requests.toReversed(), [session]);
-  const [tab, setTab] = useState<Tab>('conversation');
-  /** Null follows the newest. */
-  const [chosen, setChosen] = useState<string | null>(null);
-  const index = requests.findIndex((each) => each.request_id === chosen);
-  const at = index < 0 ? requests.length - 1 : index;
-  const step = (by: number): void => setChosen(requests[at + by]?.request_id ?? chosen);
+  const [tab, setTab] = useState(TABS.find((each) => each === query['tab']) ?? 'conversation');
+  /** '' follows the newest. */
+  const [chosen, setChosen] = useState(query['request'] ?? '');
+  useEffect(() => {
+    const shown = { ...(tab === 'conversation' ? {} : { tab }), ...(chosen === '' ? {} : { request: chosen }) };
+    return showAddress({ view: 'session', id: session.session_id, query: shown });
+  }, [tab, chosen]);
+  const getPlace = (id: string): number => {
+    const index = requests.findIndex((each) => each.request_id === id);
+    return index < 0 ? requests.length - 1 : index;
+  };
+  const at = getPlace(chosen);
+  // Keys may come faster than they are drawn.
+  const step = (by: number): void => setChosen((last) => requests[getPlace(last) + by]?.request_id ?? last);
   useBrackets(step);
   return (
     <>
@@ -136,6 +145,7 @@ function Conversation({ session }: { session: UiSession }) {
   return (
     <List
       label="Conversation"
+      place={session.session_id}
       items={rows}
       getKey={(_, at) => String(at)}
       rowHeight={90}
