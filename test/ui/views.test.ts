@@ -397,6 +397,8 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
       await settled(page);
     }
     await page.getByText('hostile outcome <img').waitFor();
+    await page.getByRole('button', { name: 'sources', exact: true }).click();
+    await page.getByText('a session that is not kept here').waitFor();
     await shown('#/library/tasks', 'hostile task <img');
     await shown('#/library/topics', 'hostile topic <img');
     await shown('#/library/topics/hostile', 'hostile statement <img');

@@ -246,6 +246,9 @@ function Verbatim({ id }: { id: string }) {
 
 function Sources({ node }: { node: Node }) {
   const reason = useQuery('nodes/why', { id: node.node_id }, ['memory']);
+  // A memory of an export or of another machine comes without its turns; a group never has any.
+  const isKept = ({ turns }: Result<'nodes/why'>): boolean =>
+    node.kind === 'group' || turns.some(({ at }) => at !== null);
   return (
     <div class="scroll" tabIndex={0} role="group" aria-label="Sources">
       <Answer of={reason}>
@@ -253,7 +256,12 @@ function Sources({ node }: { node: Node }) {
           <>
             <p class="muted">
               Written because of: {why.compaction_reason.replace('_', ' ')}. From{' '}
-              <a href={getHash({ view: 'session', id: node.session_id })}>this session</a>.
+              {isKept(why) ? (
+                <a href={getHash({ view: 'session', id: node.session_id })}>this session</a>
+              ) : (
+                'a session that is not kept here'
+              )}
+              .
             </p>
             {why.turns.map((turn) => (
               <Turn key={turn.turn} turn={turn} />
