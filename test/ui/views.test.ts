@@ -378,6 +378,9 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await page.getByText(/^Request \d+ of \d+$/).waitFor();
     await page.getByRole('button', { name: 'injected' }).click();
     await page.getByText(/^Request \d+ of \d+$/).waitFor();
+    await page.goto(`${rig.url}#/session/${STORY.at(-1)?.id}?tab=injected`);
+    await page.locator('.message .facts a').nth(1).waitFor();
+    expect(await accessibilityProblems(page)).toEqual([]);
   });
 
   it('never runs what memory says, in any field', async () => {
@@ -485,6 +488,8 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     expect(await page.evaluate(MARKED_ROWS)).toBe(1);
     const marked = page.getByRole('status').filter({ has: page.getByText('Show all') });
     await marked.getByText(title, { exact: true }).waitFor();
+    await page.setViewportSize({ width: 390, height: 760 });
+    expect(await accessibilityProblems(page)).toEqual([]);
     await page.keyboard.press('Enter');
     await page.waitForURL(/#\/(node|memory)/);
     await page.getByText(title).first().waitFor();
