@@ -101,9 +101,8 @@ export async function publish(certsDir: string, expected: number | null, write: 
 export async function writeGeneration(dir: string, issued: Issued): Promise<void> {
   const texts = { 'root.pem': issued.rootPem, 'leaf.pem': issued.leaf.certPem, 'leaf.key': issued.leaf.keyPem };
   for (const name of GENERATION) {
-    if (!(await createExclusive(path.join(dir, name), texts[name]))) {
+    if (!(await createExclusive(path.join(dir, name), texts[name])))
       throw new CometError('ca_exists', `${path.join(dir, name)} was created by another process; try again`);
-    }
   }
 }
 
@@ -179,9 +178,8 @@ const recordFile = (certsDir: string): string => path.join(certsDir, 'bundle.jso
 // A certificate that does not parse would make the client ignore all that follow it.
 async function readUserFile(file: string): Promise<{ certificates: string[]; problems: string[] }> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => error);
-  if (typeof text !== 'string') {
+  if (typeof text !== 'string')
     return { certificates: [], problems: [`NODE_EXTRA_CA_CERTS names ${file}, which cannot be read (${text.code})`] };
-  }
   const blocks = certificateBlocks(text);
   const certificates = blocks.filter((block) => parseCertificate(block).length > 0);
   const invalid = blocks.length - certificates.length;

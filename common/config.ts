@@ -406,9 +406,8 @@ function withProvider(tree: Tree): Tree {
   );
   const provider = String(getValueAt(tree, 'openai.provider') || named || '');
   if (provider === '') return tree;
-  if (provider === 'vllm' && model === '' && getValueAt(tree, 'llm') === 'openai') {
+  if (provider === 'vllm' && model === '' && getValueAt(tree, 'llm') === 'openai')
     throw new CometError('config_invalid', 'openai.model: name the model that vLLM serves, as there is no usual one');
-  }
   const chosen = structuredClone(tree);
   setAt(chosen, 'openai.provider', provider);
   for (const key of keys) {

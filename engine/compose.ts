@@ -207,9 +207,8 @@ function watchIdle(rewriter: RunningRewriter, { compaction: { idleMs } }: Config
 }
 
 async function closeParts(parts: readonly { close(): Promise<void> }[], log: Log): Promise<void> {
-  for (const part of parts) {
+  for (const part of parts)
     await part.close().catch((error: unknown) => log.error('a part did not close cleanly', { error }));
-  }
   log.info('the engine has ended');
 }
 

@@ -35,9 +35,8 @@ export async function applyEdit(
   { name, file, before, after, values }: Awaited<ReturnType<typeof planEdit>>,
 ) {
   if (after === before) return { changed: false, backup: null };
-  if ((await readUtf8(file)) !== before) {
+  if ((await readUtf8(file)) !== before)
     throw new CometError('config_invalid', `${file} changed in the meantime; it was left unchanged, try again`);
-  }
   const installs = await loadInstalls(paths);
   const record = installs.files.find((edited) => edited.file === file);
   const isFirstBackup = record === undefined && before !== null && !editKind(name).skipsBackup;

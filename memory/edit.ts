@@ -37,9 +37,8 @@ export function createEditing({ catalogue, getProject, redactor, resolve, snapsh
     edit: (id: string, change: NodeChange): Promise<MemoryNode> =>
       withFreshFiles(store, async (store) => {
         const node = resolve(id);
-        if ('text' in change && change.base !== renderSection(node)) {
+        if ('text' in change && change.base !== renderSection(node))
           throw new CometError('node_invalid', `${node.node_id} was changed meanwhile; edit it again`);
-        }
         const edited =
           'text' in change
             ? fromSection(node, await redactor.inSlices.text(change.text))

@@ -101,9 +101,8 @@ export async function openFacts(parts: Parts) {
     /** Drops what held for the session only. */
     endSession: (sessionId: string): Promise<void> =>
       exclusive(async () => {
-        for (const { project } of scopes.near(null)) {
+        for (const { project } of scopes.near(null))
           await scopes.change(project, (store) => store.endSession(sessionId));
-        }
       }),
     /** Removes facts whose newest evidence is in these turns. */
     forgetTurns: (turnIds: ReadonlySet<string>): Promise<void> => exclusive(() => scopes.removeTurns(turnIds)),

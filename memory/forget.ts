@@ -348,7 +348,6 @@ async function cleanBrief(
   if (brief === null) return;
   const stays = ({ sources }: Claim): boolean => !isOver && !sources.some((turnId) => gone.has(turnId));
   const [active, hints] = [brief.active.filter(stays), brief.hints.filter(stays)];
-  if (active.length + hints.length < brief.active.length + brief.hints.length) {
+  if (active.length + hints.length < brief.active.length + brief.hints.length)
     await nodeFiles.writeBrief({ ...brief, active, hints });
-  }
 }

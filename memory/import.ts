@@ -203,9 +203,8 @@ function createNotes(parts: MemoryParts) {
     const turn = documentTurn({ from: 0, to: text.length, text, headings: [] }, source, clock.now());
     const [held] = catalogue.nodesCovering(turn.turnId).flatMap((id) => catalogue.get(id) ?? []);
     if (held !== undefined) return { node: held, isNew: false };
-    if (removal.isGone(turn.turnId)) {
+    if (removal.isGone(turn.turnId))
       throw new CometError('node_invalid', 'the user removed this very note from memory; it is not saved again');
-    }
     const about = getAnchors(text).join(', ');
     const draft = {
       summary: clip(text.replace(/\s+/g, ' '), SUMMARY_CHARS),

@@ -156,9 +156,8 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
     },
     /** Removes by where it came from, whose it is, or when it was said. @throws CometError `ambiguous_id`, `usage` */
     async forget({ sessionId, ...request }: ForgetRequest): Promise<ForgetReport> {
-      if ((request.source ?? sessionId ?? request.sinceMs) === undefined) {
+      if ((request.source ?? sessionId ?? request.sinceMs) === undefined)
         throw new CometError('usage', 'name a source, a session or a time to forget');
-      }
       await started;
       await follow();
       return parts.forget(sessionId === undefined ? request : { ...request, sessionId: sessions.named(sessionId) });

@@ -81,9 +81,8 @@ function createOpener(parts: Parts, signal: AbortSignal) {
   async function withShare<T>(use: (share: Share) => Promise<T>, settings = options.settings()): Promise<T> {
     const { url, scope, projects, trusted, raw } = settings;
     const state = url === '' ? null : await stateFile.load();
-    if (state === null || state.url !== url) {
+    if (state === null || state.url !== url)
       throw new CometError('usage', 'nothing is shared; begin with: comet-cc share init URL --scope me|team');
-    }
     await started;
     const passphrase = await options.passphrase(env);
     const isWaiting = (node: MemoryNode): boolean => options.keepsDrafts && isWaitingDraft(node, clock.now());

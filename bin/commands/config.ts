@@ -14,9 +14,8 @@ export function registerConfig(program: Command, context: Context): void {
       const { readSettings } = await import('../../common/config.ts');
       const settings = readSettings(context.env);
       const shown = settings.filter(({ source }) => flags.all === true || source !== 'default');
-      if (shown.length === 0 && !flags.json) {
+      if (shown.length === 0 && !flags.json)
         return context.term.say('every key has its default; comet-cc config --all lists them');
-      }
       const document = Object.fromEntries(settings.map((each) => [each.key, settingJson(each)]));
       context.term.print(flags, document, () => settingLines(shown, context.term.width));
     });

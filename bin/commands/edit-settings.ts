@@ -27,9 +27,8 @@ export async function setSettings(
     if (from !== to)
       term.say(`${plan.file}: env.${name} = ${masked(to)}${from === undefined ? '' : ', instead of yours'}`);
   }
-  if (!flags.yes && !(await confirmed('Change the file like this?'))) {
+  if (!flags.yes && !(await confirmed('Change the file like this?')))
     throw new CometError('trust_failed', `${plan.file} was left unchanged`);
-  }
   const { backup } = await editSettings(context.paths, plan);
   if (!flags.json) {
     term.out(`settings      ${plan.file} changed: ${changed.join(', ')}`);

@@ -46,9 +46,8 @@ async function install(editor: EditorName, flags: CommandFlags, context: Context
   if (!flags.yes) {
     const { confirmed } = await import('../terminal/term.ts');
     term.say(`${file}: ${Object.keys(variables).join(', ')} for Claude Code's extension, not synced to other machines`);
-    if (!(await confirmed('Change the file like this?'))) {
+    if (!(await confirmed('Change the file like this?')))
       throw new CometError('config_invalid', `${file} was left unchanged`);
-    }
   }
   const { changed } = await installEntries(paths, editor, file, variables);
   if (flags.json) return term.json({ editor, file, changed });

@@ -87,9 +87,8 @@ async function findTrust(store: TrustStore, context: Context, certs: Certs, flag
   term.say(`fingerprint ${plan.fingerprint}: ${certs.constraints}`);
   for (const fingerprint of state.former) term.say(`in place of ${fingerprint}`);
   for (const command of plan.commands) term.say(`will run: ${command.join(' ')}`);
-  if (!flags.yes && !(await confirmed(`Let everything on this machine trust it (${store.name})?`))) {
+  if (!flags.yes && !(await confirmed(`Let everything on this machine trust it (${store.name})?`)))
     throw new CometError('trust_failed', `${store.name} was not changed`);
-  }
   await trustRoot(paths, store, certs.rootFile);
   if (!flags.json) term.out(`system        ${store.name} trusts it now: ${plan.files.join(', ')}`);
   return done;
@@ -106,9 +105,8 @@ export function registerUninstallCa(program: Command, context: Context): void {
     const [settings = null] = await uninstallEntries(paths, 'env', [userSettingsFile(env)], own);
     const { stores, unreachable } = await distrustRoots(paths, trustStores(inspectMachine(env, paths.runDir)));
     const removed = await removeCerts(paths);
-    for (const id of unreachable) {
+    for (const id of unreachable)
       term.say(`comet-cc: the ${id} store was told to trust our root and cannot be looked into now; remove it there`);
-    }
     if (flags.json) return term.json({ settings, system: stores[0] ?? null, stores, unreachable, removed });
     if (settings !== null) term.out(`settings      restored ${settings}`);
     for (const name of stores) term.out(`system        ${name} trusts it no longer`);

@@ -116,9 +116,8 @@ async function throughDaemon(context: Context, command: string, args: readonly s
   term.progress('');
   if (problem !== null) term.say(`comet-cc: ${problem}`);
   const variables = clientEnvironment({ port: status.port, token: setup.token, bundle: setup.bundle }, env);
-  if (noProxyCovers(env, 'api.anthropic.com')) {
+  if (noProxyCovers(env, 'api.anthropic.com'))
     term.say('comet-cc: NO_PROXY covers api.anthropic.com, so nothing will be remembered; take it out of NO_PROXY');
-  }
   const child = { command, args, env: { ...env, ...variables } };
   const again = { ...setup, port: status.port, env: { ...setup.env, COMET_CC_PORT: String(status.port) } };
   if (!isClaude(command, env['COMET_CC_CLAUDE_BIN'] ?? 'claude')) return { child, setup: again };

@@ -36,9 +36,8 @@ async function reportStart(
 ): Promise<void> {
   const { term } = context;
   const { status, fresh, problem } = started;
-  if (flags.port !== undefined && flags.port !== 0 && flags.port !== status.port) {
+  if (flags.port !== undefined && flags.port !== 0 && flags.port !== status.port)
     term.say(`comet-cc: already running on port ${status.port}; to move it: comet-cc restart --port ${flags.port}`);
-  }
   const report = await statusReport(context, status);
   if (flags.json) term.json(report);
   else {

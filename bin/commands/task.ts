@@ -170,9 +170,8 @@ function registerStatus(task: Command, context: Context, { name, status, descrip
     .jsonAction('array', async (inputs: string[], flags: Flags) => {
       const client = readingEngine(context);
       const changed: TaskView[] = [];
-      for (const id of new Set(await rowIds(context, 'task', inputs))) {
+      for (const id of new Set(await rowIds(context, 'task', inputs)))
         changed.push(await client.call('tasks/status', { id, status }));
-      }
       context.term.print(flags, changed, () => changed.map((each) => `${status}: ${oneLine(each.title)}`));
     });
 }

@@ -60,14 +60,12 @@ async function uninstall(context: Context, flags: Flags): Promise<void> {
       term.out(`nothing of comet-cc is left${keepMemory ? ' but your memories' : ''}`);
     }
   }
-  if (left.length > 0 || failures.length > 0) {
+  if (left.length > 0 || failures.length > 0)
     throw new CometError('uninstall_incomplete', [...failures, ...lines(left)].join('\n  '));
-  }
   if (flags.json) return;
   const { findTrackedServers } = await import('../../install/claude-code/index.ts');
-  for (const line of await findTrackedServers(context.env)) {
+  for (const line of await findTrackedServers(context.env))
     term.say(`Not changed, because git tracks it; to take comet-cc out of ${line}`);
-  }
   if (existsSync(paths.home))
     term.say(`${paths.home} stays: ${keepMemory ? 'your memories are' : 'something that is not ours is'} in it`);
   term.say('Open sessions continue without memory. A shell with the variables of comet-cc env has to be replaced.');

@@ -16,9 +16,8 @@ export async function checkCerts(paths: HomePaths, nowMs: number): Promise<Check
   const bundle = BUNDLE_TROUBLES[overlap.bundle];
   if (bundle !== '') return bad('certs', `${until}, but ${bundle}`, `${AGAIN}, then restart Claude Code`);
   if (notAfterMs - nowMs < LAST_DAY_MS) return bad('certs', `${until}: less than a day`, AGAIN);
-  if (overlap.next === 'due') {
+  if (overlap.next === 'due')
     return bad('certs', `${until}, and no next root is published for sessions to learn in time`, AGAIN);
-  }
   const renewal = overlap.next === 'ready' ? ', its successor is in the bundle already' : '';
   return good('certs', `${until}, key is private${renewal}`);
 }

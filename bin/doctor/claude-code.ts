@@ -25,9 +25,8 @@ export async function checkIntegration(paths: HomePaths, env: NodeJS.ProcessEnv,
 }
 
 function hooksCheck(states: readonly string[], hasPlugin: boolean, file: string): Check {
-  if (states.includes('other') || (states.includes('installed') && states.includes('missing'))) {
+  if (states.includes('other') || (states.includes('installed') && states.includes('missing')))
     return bad('hooks', `${file} has hooks of another installation, or some only`, 'comet-cc hooks install');
-  }
   const isInstalled = states.includes('installed');
   if (isInstalled && hasPlugin) return bad('hooks', 'installed twice, as a plugin too', 'comet-cc hooks uninstall');
   if (isInstalled) return good('hooks', `in ${file}`);

@@ -29,9 +29,8 @@ export async function checkPort(guard: GuardStatus | null, port: number, token: 
     const fix = 'set another one: COMET_CC_PORT, or comet-cc start --port N';
     return bad('port', `port ${port} is used by another program`, fix);
   }
-  if (token !== null && (await portNonce(guard.port, token)) === guard.nonce) {
+  if (token !== null && (await portNonce(guard.port, token)) === guard.nonce)
     return good('port', `port ${guard.port} is the daemon's`);
-  }
   return bad('port', `port ${guard.port} does not answer as our daemon does`, 'comet-cc restart');
 }
 

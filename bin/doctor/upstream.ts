@@ -25,9 +25,8 @@ export async function checkUpstream(config: Config, env: NodeJS.ProcessEnv, guar
       return bad('upstream', `${config.upstreamCa} cannot be read`, 'correct upstreamCa (COMET_CC_UPSTREAM_CA)');
     }
   }
-  if (noProxyCovers(env, 'api.anthropic.com')) {
+  if (noProxyCovers(env, 'api.anthropic.com'))
     return bad('upstream', 'NO_PROXY keeps api.anthropic.com away from comet-cc', 'take it out of NO_PROXY');
-  }
   const trouble = guard?.upstream_proxy_trouble ?? '';
   if (trouble !== '') return bad('upstream', trouble, 'correct HTTPS_PROXY (or upstreamProxy), then comet-cc restart');
   const through = guard?.upstream_proxy ? ` through ${guard.upstream_proxy}` : '';

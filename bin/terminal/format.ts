@@ -75,9 +75,8 @@ function getSpan(text: string): number | null {
 /** @throws CometError `usage` */
 export function parseCount(text: string, name: string): number {
   const value = Number(text);
-  if (!Number.isInteger(value) || value < 1) {
+  if (!Number.isInteger(value) || value < 1)
     throw new CometError('usage', `${name} expects a positive integer (got "${text}")`);
-  }
   return value;
 }
 

@@ -96,9 +96,8 @@ async function paged(text: string, env: NodeJS.ProcessEnv): Promise<boolean> {
 
 /** Asks on the terminal; anything but y or yes means no. @throws CometError `usage` without a terminal or an answer */
 export async function confirmed(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+  if (!process.stdin.isTTY || !process.stderr.isTTY)
     throw new CometError('usage', 'not a terminal: pass --yes to confirm');
-  }
   const { createInterface } = await import('node:readline/promises');
   const dialog = createInterface({ input: process.stdin, output: process.stderr });
   try {

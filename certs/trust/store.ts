@@ -68,9 +68,8 @@ function createTrustStore(spec: StoreSpec) {
     if (obstacle !== null) throw new CometError('trust_failed', obstacle);
     for (const fingerprint of former) await remove(fingerprint);
     for (const command of spec.installation(rootFile, root)) await spec.run(command);
-    if (!(await spec.isInstalled(root.fingerprint256))) {
+    if (!(await spec.isInstalled(root.fingerprint256)))
       throw new CometError('trust_failed', `${spec.name} does not have the root, though every command succeeded`);
-    }
   }
 
   /** False when it was not there. @throws CometError `trust_failed` when it is still there afterwards */
@@ -83,9 +82,8 @@ function createTrustStore(spec: StoreSpec) {
     } finally {
       for (const { file } of inputs) await rm(file, { force: true });
     }
-    if (await spec.isInstalled(fingerprint)) {
+    if (await spec.isInstalled(fingerprint))
       throw new CometError('trust_failed', `${spec.name} still has the certificate ${fingerprint}; remove it by hand`);
-    }
     return true;
   }
 

@@ -63,9 +63,8 @@ export function createClaudeImport(deps: ClaudeImportDeps) {
   async function run(input: Input) {
     if (progress !== null) throw new CometError('usage', 'an import is running; comet-cc status shows how far it is');
     const withModel = input.llm === 'claude';
-    if (withModel && !hasModel) {
+    if (withModel && !hasModel)
       throw new CometError('usage', 'the daemon asks no model (llm: local or off); set llm to claude and restart it');
-    }
     const files = await transcriptFiles(path.join(input.claudeDir, 'projects'));
     progress = { file: input.claudeDir, done: 0, total: files.reduce((sum, { bytes }) => sum + bytes, 0), turns: 0 };
     try {

@@ -34,9 +34,8 @@ export async function importFile(
     throw new CometError('unsafe_file', `${file} has ${size}; split it, a document takes 32 MB`);
   }
   const text = await readable(file, readText);
-  if (text.includes('\0') || text.includes('\uFFFD')) {
+  if (text.includes('\0') || text.includes('\uFFFD'))
     throw new CometError('unsafe_file', `${file} is no text in UTF-8; convert it, then import it again`);
-  }
   if (as === 'turns' || (as === undefined && isTurnLines(text))) return importTurns(imports, text, projectDir);
   if (as === undefined && isArchive(text)) {
     const next = 'import it with --as export, or as a text with --as document';

@@ -40,16 +40,14 @@ export async function runOperation(services: EngineServices | null, call: Call, 
 function unforeseen(error: unknown): CometError {
   const { code, name } = error as NodeJS.ErrnoException;
   // The engine restarts by itself once it is idle.
-  if (code === 'ERR_MODULE_NOT_FOUND') {
+  if (code === 'ERR_MODULE_NOT_FOUND')
     return new CometError('daemon_unhealthy', 'comet-cc was updated just now; try again in some seconds');
-  }
   return new CometError('daemon_unhealthy', `the engine failed at it (${code ?? name}); comet-cc logs says why`);
 }
 
 async function result(services: EngineServices | null, { operation, body }: Call): Promise<unknown> {
-  if (!Object.hasOwn(operations, operation)) {
+  if (!Object.hasOwn(operations, operation))
     throw new CometError('not_found', 'no such operation; comet-cc restart brings both sides to one version');
-  }
   if (services === null) throw new CometError('daemon_down', 'the engine starts or ends just now; try again');
   const { input: schema, run } = operations[operation as Operation] as OperationOf<z.ZodType, unknown>;
   const input = schema.safeParse(parsed(await body()), {

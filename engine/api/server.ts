@@ -86,9 +86,8 @@ async function clearStale(socket: string): Promise<void> {
   const patience = AbortSignal.timeout(LEAVING_MS);
   while (await socketPresent(socket)) {
     if (!(await heldOpen(socket, patience))) break;
-    if (patience.aborted) {
+    if (patience.aborted)
       throw new CometError('daemon_unhealthy', 'another engine works on this home; comet-cc stop ends it');
-    }
   }
   if (isPipe(socket)) return;
   await rm(socket, { force: true });
@@ -115,9 +114,8 @@ async function closeServer(server: http.Server, watch: ReturnType<typeof watchSo
  */
 function refusal({ method, headers }: http.IncomingMessage) {
   if (headers.host !== 'localhost') return { status: 403, message: 'not a name of this listener' };
-  if (headers.origin !== undefined || headers['sec-fetch-site'] !== undefined) {
+  if (headers.origin !== undefined || headers['sec-fetch-site'] !== undefined)
     return { status: 403, message: 'not for web pages' };
-  }
   if (method !== 'POST') return { status: 405, message: 'POST with a JSON body' };
   const type = (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
   return type === 'application/json' ? null : { status: 415, message: 'POST with a JSON body' };

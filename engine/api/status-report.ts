@@ -115,9 +115,8 @@ export function stoppedLine({ pass_through: used, proxy }: Pick<StatusReport, 'p
   if (used === null) return 'comet-cc is not running; start it with: comet-cc start';
   const { sessions, connections } = used;
   const next = '(comet-cc stop --now closes it at once; comet-cc start brings memory back)';
-  if (sessions + connections === 0) {
+  if (sessions + connections === 0)
     return `memory is off; port ${proxy.port}, used within the last hour, stays open for sessions that wait ${next}`;
-  }
   const what = sessions > 0 ? formatCount(sessions, 'session') : formatCount(connections, 'connection');
   const verb = (sessions || connections) === 1 ? 'passes' : 'pass';
   return `memory is off; ${what} still ${verb} through port ${proxy.port}, which closes after the last one ${next}`;

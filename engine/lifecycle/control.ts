@@ -33,9 +33,8 @@ export async function socketPresent(file: string): Promise<boolean> {
     throw new CometError('unsafe_file', `${file} cannot be inspected; check the permissions of its folder`, { cause });
   });
   if (stats === null) return false;
-  if (!stats.isSocket() || (process.getuid && stats.uid !== process.getuid())) {
+  if (!stats.isSocket() || (process.getuid && stats.uid !== process.getuid()))
     throw new CometError('unsafe_file', `${file} is not a socket of this user; remove it if you know what it is`);
-  }
   return true;
 }
 

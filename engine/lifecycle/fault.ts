@@ -46,9 +46,8 @@ export function readFaults(spec: string | undefined, upstream: string) {
   if (!spec || !LOOPBACK.test(new URL(upstream).hostname)) return [];
   return spec.split(',').map((each) => {
     const [, point = '', action = '', call, turn = ''] = FAULT.exec(each) ?? [];
-    if (!(point in POINTS && action in ACTIONS)) {
+    if (!(point in POINTS && action in ACTIONS))
       throw new Error(`COMET_FAULT: "${each}" is none of ${Object.keys(POINTS)} : ${Object.keys(ACTIONS)}`);
-    }
     return { point: point as Point, action: action as keyof typeof ACTIONS, call: call ? Number(call) : null, turn };
   });
 }

@@ -26,9 +26,8 @@ export async function userProxy(paths: HomePaths, config: Config, env: NodeJS.Pr
   if (config.upstreamProxy === STRAIGHT) return { url: '', noProxy, problem: '' };
   if (config.upstreamProxy !== '') return { url: config.upstreamProxy, noProxy, problem: '' };
   const url = findUserProxy(env);
-  if (url !== '' && parseUpstreamProxy(url) === null) {
+  if (url !== '' && parseUpstreamProxy(url) === null)
     return { url: '', noProxy, problem: 'HTTPS_PROXY is no http:// or https:// proxy, so it is not used' };
-  }
   if (url === '' && (env[SERVICE_MARK] === '1' || NAMES.some((name) => isOurProxy(env[name])))) {
     const before = await remembered(paths);
     return { url: before.url, noProxy: noProxy || before.noProxy, problem: '' };

@@ -82,12 +82,10 @@ export function createAccess(
   function projectFilter(within: string | undefined): { readonly projectDir?: string } {
     if (within === undefined) return {};
     const { adds, scope } = policy.of(within);
-    if (!adds) {
+    if (!adds)
       throw new CometError('not_allowed', 'memory is off in this project; the user can end that: comet-cc resume');
-    }
-    if (scope === 'session') {
+    if (scope === 'session')
       throw new CometError('not_allowed', 'this project recalls nothing of other sessions; the user set that');
-    }
     return scope === 'all' ? {} : { projectDir: within };
   }
 

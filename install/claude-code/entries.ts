@@ -69,9 +69,8 @@ export const hookEntries: EditKind = {
     if ([...events].every((event) => own[event]?.length === 1 && own[event][0] === values[event])) return text;
     // Containers that are there keep their place.
     let edited = hookEntries.remove(text, {}, text, file);
-    for (const [event, command] of Object.entries(values)) {
+    for (const [event, command] of Object.entries(values))
       edited = setAt(edited, ['hooks', event, -1], { hooks: [{ type: 'command', command, timeout: TIMEOUT }] });
-    }
     return edited;
   },
   /** Every hook of comet-cc, and what that leaves empty and `before` did not have. */

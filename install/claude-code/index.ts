@@ -34,9 +34,8 @@ export async function planSettings(file: string, values: Values) {
  */
 export async function editSettings(paths: HomePaths, plan: SettingsPlan): Promise<{ readonly backup: string | null }> {
   const earlier = (await findEdits(paths, 'env'))[0]?.file ?? plan.file;
-  if (earlier !== plan.file) {
+  if (earlier !== plan.file)
     throw new CometError('config_invalid', `${earlier} is edited already; undo that first: comet-cc uninstall-ca`);
-  }
   return applyEdit(paths, plan);
 }
 

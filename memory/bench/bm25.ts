@@ -46,9 +46,8 @@ export function createBm25(texts: readonly string[] = []) {
 /** The piece of `chars` characters that fits best; pieces overlap by half. */
 export function bestSnippet(text: string, query: string, chars: number): string {
   const pieces: string[] = [];
-  for (let start = 0; start === 0 || start + chars / 2 < text.length; start += chars / 2) {
+  for (let start = 0; start === 0 || start + chars / 2 < text.length; start += chars / 2)
     pieces.push(text.slice(start, start + chars));
-  }
   const scores = createBm25(pieces).scores(query);
   return pieces[scores.indexOf(Math.max(...scores))] ?? '';
 }

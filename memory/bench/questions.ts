@@ -131,13 +131,11 @@ const ASKS_BACK = /^(?:why|what|how|when|where|who|which|is|are|does|do|did|woul
 export function decisionQuestion(sentence: string): Draft | null {
   if (ASKS_BACK.test(sentence)) return null;
   const [, verb = '', turned = '', value = ''] = TURNED.exec(sentence) ?? [];
-  if (verb !== '' && !POINTING.test(turned)) {
+  if (verb !== '' && !POINTING.test(turned))
     return { text: getQuestion(`what did we ${verb} ${turned} to`), answer: value };
-  }
   const [, chosen = '', dropped = ''] = INSTEAD.exec(sentence) ?? [];
-  if (chosen !== '' && !POINTING.test(chosen)) {
+  if (chosen !== '' && !POINTING.test(chosen))
     return { text: getQuestion(`what do we use instead of ${dropped}`), answer: chosen };
-  }
   const { deed = '', what = '' } = DECIDES.exec(sentence)?.groups ?? {};
   if (deed === '' || POINTING.test(what) || contentTokens(what).length < 2) return null;
   return { text: getQuestion(`did we decide to ${deed}`), answer: what };

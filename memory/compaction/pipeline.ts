@@ -298,9 +298,8 @@ function* take(
   if (isOwn) session.buffer = session.buffer.filter(({ turnId }) => !unfinishedIds.includes(turnId));
   // The importer writes the nodes of documents and imported turns.
   const isCaptured = stored.model !== DOCUMENT && stored.imported === undefined;
-  if (isOwn && isCaptured && !turnRegistry.aliases(text.turnId).some(store.isSettled)) {
+  if (isOwn && isCaptured && !turnRegistry.aliases(text.turnId).some(store.isSettled))
     session.buffer.push({ ...slimTurn(text), project: stored.project });
-  }
 }
 
 function isFirst(turnRegistry: TurnRegistry, session: Session, turnId: string): boolean {

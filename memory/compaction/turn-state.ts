@@ -844,9 +844,8 @@ function skipReason(
   if (CONTINUE.test(typed) && saysNothing(turn, typed)) return 'empty';
   if (COMMAND.test(typed) && outcome.length < SMALL_OUTCOME) return 'command';
   if (findImages(turn.user) !== '' || getUrls([turn]).length > 0) return null;
-  if (withoutMarkup(turn.user).trim() === '' && outcome.length < SMALL_OUTCOME) {
+  if (withoutMarkup(turn.user).trim() === '' && outcome.length < SMALL_OUTCOME)
     return turn.user.trim() === '' ? 'empty' : 'notification';
-  }
   if (typed !== '' && noted.length === 0 && outcome === '') return 'empty';
   if (outcome !== '' || getValues(typed).length > 0 || getConcept(typed) !== null || (turn.files ?? []).length > 0)
     return null;
@@ -938,9 +937,8 @@ function findRequest(spoken: readonly SpokenStatement[], stated: readonly Statem
 export function joinWithin(texts: readonly string[], maxChars: number): string {
   let text = '';
   for (const each of texts) {
-    if (text !== '' && text.length + each.length + 2 > maxChars) {
+    if (text !== '' && text.length + each.length + 2 > maxChars)
       return text.length < maxChars * 0.4 ? `${text}${ended(text)} ${clip(each, maxChars - text.length - 2)}` : text;
-    }
     text = text === '' ? clip(each, maxChars) : `${text}${ended(text)} ${each}`;
   }
   return text;

@@ -69,9 +69,8 @@ export async function buildChangeSet(input: ChangeSetInput) {
   for (const { node_id } of waiting.slice(MAX_NODES)) state.later.add(node_id);
 
   await merge(state, pairs.alike);
-  for (const join of chooseJoins(scoped(state), pairs.grouped, rule)) {
+  for (const join of chooseJoins(scoped(state), pairs.grouped, rule))
     await group(state, join, state.after.get(join.parent));
-  }
   for (const each of chooseGroups(scoped(state), pairs.grouped, rule)) await group(state, each);
   const linked = link(state, pairs.linked);
   const closing = pruneAll(state);

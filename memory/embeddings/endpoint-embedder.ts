@@ -81,9 +81,8 @@ function createAsker(options: ModelEndpointOptions, signal: AbortSignal) {
     const answer = Answer.safeParse(reply.body);
     if (!answer.success) throw toEndpointError('did not return vectors', options);
     const vectors = answer.data.map((row) => toUnit(Float32Array.from(row)));
-    if (vectors.length !== texts.length) {
+    if (vectors.length !== texts.length)
       throw toEndpointError(`returned ${vectors.length} vectors for ${texts.length} texts`, options);
-    }
     return vectors;
   };
 }

@@ -147,9 +147,8 @@ export function sumPieces(table: StaticTable, pieces: readonly number[], idf?: R
   for (const [id, count] of tally(pieces)) {
     const scale = count * (idf?.get(id) ?? 1) * (scales[id] ?? 0);
     const start = id * dimensions;
-    for (let axis = 0; axis < dimensions; axis += 1) {
+    for (let axis = 0; axis < dimensions; axis += 1)
       sum[axis] = (sum[axis] as number) + scale * (rows[start + axis] as number);
-    }
   }
   return toUnit(sum);
 }

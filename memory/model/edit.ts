@@ -19,9 +19,8 @@ const OPTIONAL: readonly Editable[] = ['title', 'outcome'];
 export function withFields(node: MemoryNode, fields: Readonly<Record<string, string>>): MemoryNode {
   const changed: Record<string, unknown> = { ...node };
   for (const [field, text] of Object.entries(fields)) {
-    if (!EDITABLE.includes(field as Editable)) {
+    if (!EDITABLE.includes(field as Editable))
       throw new CometError('node_invalid', `${field}: cannot be set; what can be: ${EDITABLE.join(', ')}`);
-    }
     changed[field] = asValue(field as Editable, text);
   }
   return notRaised(node, validated(changed));
@@ -33,14 +32,12 @@ export function fromSection(node: MemoryNode, text: string): MemoryNode {
   const parsed = parseSection(text, head);
   if (parsed.kind === 'problem') throw new CometError('node_invalid', parsed.message);
   const given = parsed.node;
-  if (/^## /m.test(text.slice(3))) {
+  if (/^## /m.test(text.slice(3)))
     throw new CometError('node_invalid', `${node.node_id}: expected one section; write \\## for a line that begins so`);
-  }
   for (const key of NODE_FIELDS as readonly (keyof MemoryNode)[]) {
     if (EDITABLE.includes(key as Editable)) continue;
-    if (JSON.stringify(given[key]) !== JSON.stringify(node[key])) {
+    if (JSON.stringify(given[key]) !== JSON.stringify(node[key]))
       throw new CometError('node_invalid', `${key}: cannot be changed (expected ${JSON.stringify(node[key])})`);
-    }
   }
   return notRaised(node, validated(given));
 }
@@ -71,9 +68,8 @@ function validated(value: unknown): MemoryNode {
   const [issue] = result.error?.issues ?? [];
   if (!result.success) throw new CometError('node_invalid', `${issue?.path.join('.')}: ${issue?.message}`);
   const { recall_mode, origin } = result.data;
-  if (recall_mode !== 'active' && !isCleanOrigin(origin)) {
+  if (recall_mode !== 'active' && !isCleanOrigin(origin))
     throw new CometError('node_invalid', `recall_mode: expected active, because its origin is ${origin}`);
-  }
   return result.data;
 }
 

@@ -152,9 +152,8 @@ export function renderSection(node: MemoryNode): string {
     const items: readonly object[] = node[key] ?? [];
     if (items.length > 0) blocks.set(name, items.map((item) => renderItem(item, shown)).join(''));
   }
-  if (node.values !== undefined && node.values.length > 0) {
+  if (node.values !== undefined && node.values.length > 0)
     blocks.set(VALUES, node.values.map((value) => `- ${isBare(value) ? value : JSON.stringify(value)}\n`).join(''));
-  }
   for (const [name, key] of Object.entries(BLOCKS)) {
     const text = node[key];
     if (key !== headed && typeof text === 'string' && isPlainText(text)) blocks.set(name, `${escapeHeadings(text)}\n`);

@@ -31,9 +31,8 @@ export function redirectTo(node: MemoryNode, target: string, at: string): Redire
 /** The node, or the one that took its place. */
 export function followRedirects(id: string, nodes: ReadonlyMap<string, MemoryNode>): MemoryNode | undefined {
   let node = nodes.get(id);
-  for (let hops = 0; node !== undefined && isRedirect(node) && hops < 8; hops += 1) {
+  for (let hops = 0; node !== undefined && isRedirect(node) && hops < 8; hops += 1)
     node = nodes.get(node.superseded_by as string);
-  }
   return node !== undefined && isRedirect(node) ? undefined : node;
 }
 

@@ -147,9 +147,8 @@ function readClaudeOutput(stdout: string, stderr: string): Attempt {
   const tokens = KINDS.reduce((sum, kind) => sum + count.parse(toRecord(result.usage)[kind]), 0);
   const used = { tokens, costUsd: result.total_cost_usd };
   const value = result.structured_output ?? parsed(result.result);
-  if (!result.is_error && value !== undefined && typeof value === 'object' && value !== null) {
+  if (!result.is_error && value !== undefined && typeof value === 'object' && value !== null)
     return { kind: 'answer', value, ...used };
-  }
   const status = result.api_error_status ?? '';
   const messages = [result.result, result.errors, status, stderr].flat().map(getText).filter(Boolean).join(' · ');
   const detail = result.is_error ? messages || `no structured answer (${result.subtype})` : 'no JSON in the answer';
@@ -163,9 +162,8 @@ function readable(detail: string): string {
 }
 
 function getFailure(message: string): FailureKind {
-  if (/\/login|not logged in|log in to|invalid api key|oauth token|authentication_error|\b401\b/i.test(message)) {
+  if (/\/login|not logged in|log in to|invalid api key|oauth token|authentication_error|\b401\b/i.test(message))
     return 'not_logged_in';
-  }
   if (
     /rate.?limit|usage limit|hit your .{0,80}limit|limit reached|too many requests|\b429\b|overloaded|\b529\b/i.test(
       message,

@@ -44,9 +44,8 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
 
   async function attempt(call: PromptCall, signal: AbortSignal): Promise<Attempt> {
     const restMs = restUntilMs - options.now();
-    if (restMs > 0 && restMs <= LONGEST_REST_MS) {
+    if (restMs > 0 && restMs <= LONGEST_REST_MS)
       return failedAttempt('rate_limited', `rate limited for another ${Math.ceil(restMs / 1_000)} s`);
-    }
     const keyResult = await key.read(signal);
     if (keyResult.kind === 'missing') return failedAttempt('not_logged_in', keyResult.detail);
     for (let at = shapes.get(call.model) ?? 0; ; at += 1) {

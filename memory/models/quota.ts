@@ -302,9 +302,8 @@ export async function openBudget({ rule, store, getRecentCost, clock, log }: Bud
     record(spent: Spent): void {
       ledger.record(spent);
       const { sessionId = '', tokens } = spent;
-      if (sessionId !== '') {
+      if (sessionId !== '')
         sessions.set(sessionId, { sessionId, tokens: getTokens(sessionId) + tokens, atMs: clock.now() });
-      }
       save();
     },
     today: ledger.today,
@@ -366,9 +365,8 @@ export function createUsageFile(file: string, log: Log): UsageStore {
         const { cost_usd: costUsd, limits: windows, ...rest } = Kept.parse(JSON.parse(await readFile(file, 'utf8')));
         return { ...rest, costUsd, windows };
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
           log.warn("could not read today's model usage; counting from zero", { file, error });
-        }
         return null;
       }
     },

@@ -71,9 +71,8 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
     ) {
       if (!now.isWritable) return [];
       const after = new Map([...changed].map(([name, page]) => [`topics/${name}.md`, renderPage(page)]));
-      if (placed.length > 0) {
+      if (placed.length > 0)
         after.set(PAGE_NAMES.state, `${JSON.stringify({ placed: [...findPlaced(now), ...placed] })}\n`);
-      }
       return await getRewrites(now, after, nodes);
     },
     getLinker,
@@ -142,9 +141,8 @@ function planRewrites(
   const next = runAtOnce(readShelf(texts, '', [], parse));
   const plans = findPlans(texts);
   const isEmpty = next.pages.size + next.others.size + plans.size + tasks.length === 0;
-  if (!isEmpty || texts.has(PAGE_NAMES.index)) {
+  if (!isEmpty || texts.has(PAGE_NAMES.index))
     texts.set(PAGE_NAMES.index, renderIndex({ ...next, plans, tasks, episodes: isEmpty ? [] : episodes }));
-  }
   if (!(isEmpty || texts.has(PAGE_NAMES.schema))) texts.set(PAGE_NAMES.schema, SCHEMA);
   return [...new Set([...now.texts.keys(), ...texts.keys()])].flatMap((name): PageRewrite[] => {
     const [before, text] = [now.texts.get(name) ?? null, texts.get(name) ?? null];

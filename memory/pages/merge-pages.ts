@@ -306,8 +306,7 @@ function finishPage({ page, entries, sources, updated }: Draft, getLink: (nodeId
     entry.at === null ? [] : [[entry.at, isMoved(entry) ? null : renderStatement(entry.statement, getLink)] as const],
   );
   let next = replaceLines({ ...page, head }, new Map(replaced));
-  for (const { section, statement } of changed.filter(isMoved)) {
+  for (const { section, statement } of changed.filter(isMoved))
     next = addLine(next, section as SectionName, renderStatement(statement, getLink));
-  }
   return next;
 }

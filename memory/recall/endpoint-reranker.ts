@@ -21,9 +21,8 @@ export function createEndpointReranker(options: ModelEndpointOptions): Reranker 
       const reply = readReply(await post(url, JSON.stringify(body), signal));
       if ('problem' in reply) throw toEndpointError(reply.problem, options);
       const answer = Answer.safeParse(reply.body);
-      if (!answer.success || answer.data.results.some(({ index }) => index >= texts.length)) {
+      if (!answer.success || answer.data.results.some(({ index }) => index >= texts.length))
         throw toEndpointError('did not return scores', options);
-      }
       // Texts missing from the answer rank last.
       const scores = new Array<number>(texts.length).fill(Number.NEGATIVE_INFINITY);
       for (const { index, relevance_score } of answer.data.results) scores[index] = relevance_score;

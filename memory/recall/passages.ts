@@ -178,12 +178,10 @@ function bestRange(
 /** What follows a match answers it more often than what precedes it, so the rest of the room goes there first. */
 function getText(text: string, pieces: readonly Piece[], { first, last }: Range, maxChars: number): string {
   let [from, to] = [(pieces[first] as Piece).from, (pieces[last] as Piece).to];
-  for (let next = last + 1; next < pieces.length && (pieces[next] as Piece).to - from <= maxChars; next += 1) {
+  for (let next = last + 1; next < pieces.length && (pieces[next] as Piece).to - from <= maxChars; next += 1)
     to = (pieces[next] as Piece).to;
-  }
-  for (let before = first - 1; before >= 0 && to - (pieces[before] as Piece).from <= maxChars; before -= 1) {
+  for (let before = first - 1; before >= 0 && to - (pieces[before] as Piece).from <= maxChars; before -= 1)
     from = (pieces[before] as Piece).from;
-  }
   return text.slice(from, to).trim();
 }
 

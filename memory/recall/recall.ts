@@ -118,9 +118,8 @@ export function createRecaller(deps: RecallerDeps) {
       return hits;
     } catch (error) {
       const isOpen = breaker.failed();
-      if (isOpen && error instanceof CometError && error.code === 'index_unreadable') {
+      if (isOpen && error instanceof CometError && error.code === 'index_unreadable')
         void repair(error).then(breaker.succeeded);
-      }
       throw error;
     }
   }

@@ -61,9 +61,8 @@ export function createIndexer(deps: IndexerDeps) {
       const wrong = lacking(entries);
       const emptied = wrong.filter((node) => entries.has(node.node_id)).map((node) => node.node_id);
       if (stale.length + emptied.length > 0) await queued(() => index.remove([...stale, ...emptied]));
-      for (const nodes of withProgress(inWrites(wrong), wrong.length, progress, isStopping)) {
+      for (const nodes of withProgress(inWrites(wrong), wrong.length, progress, isStopping))
         await queued(() => write(nodes));
-      }
     },
     /**
      * Fills the index of another embedder beside the one that serves, and lets it take over; what is there already is
@@ -78,9 +77,8 @@ export function createIndexer(deps: IndexerDeps) {
       if (away.length > 0) await queued(() => successor.remove(away));
       const missing = lacking(await successor.entries());
       const steps = [...bySession(missing).values()].flatMap((own) => slices(own, NODES_AT_ONCE));
-      for (const nodes of withProgress(steps, missing.length, progress, isStopping)) {
+      for (const nodes of withProgress(steps, missing.length, progress, isStopping))
         await queued(() => write(nodes, undefined, successor));
-      }
       if (isStopping()) return;
       await enqueueWork(async () => {
         const { length } = lacking(await successor.entries());

@@ -190,9 +190,8 @@ function createReader(nodeFiles: NodeFiles, snapshot: StoreParts['snapshot']) {
       const taken = sorted.lost.filter((node) => !isRedirect(node) && !isBroken(node.node_id));
       if (sorted.kept.length + taken.length === 0) return sorted;
       const id = await snapshot();
-      for (const [sessionId, own] of grouped(sorted.kept, (node) => node.session_id)) {
+      for (const [sessionId, own] of grouped(sorted.kept, (node) => node.session_id))
         note(sessionId, `an old copy of its file was saved over ${own.length} newer memories; they were put back`);
-      }
       for (const [sessionId, own] of grouped(taken, (node) => node.session_id)) {
         const next = `\`comet-cc memory rollback ${id}\` undoes it`;
         note(sessionId, `${own.length} memories were taken out of its file; ${next}`);

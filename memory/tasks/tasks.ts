@@ -107,9 +107,8 @@ function createTaskReader({ files, now, getProject, redact }: Omit<Parts, 'surfa
       const { tasks } = dependsOn === undefined || dependsOn.length === 0 ? { tasks: [] } : await files.load(true);
       const names = dependsOn?.map((given) => resolveTask(given, tasks).name);
       if (title !== undefined && oneLine(title) === '') throw new CometError('usage', 'a task needs a title');
-      if (topic !== undefined && topic !== '' && !TOPIC.test(topic)) {
+      if (topic !== undefined && topic !== '' && !TOPIC.test(topic))
         throw new CometError('usage', `a topic is named by lower-case letters, digits, - and _ (got "${topic}")`);
-      }
       if (name !== '' && names !== undefined && isWaitingFor({ name }, names, tasks))
         throw new CometError('usage', `${name} cannot depend on itself, nor on what waits for it`);
       return {
@@ -195,9 +194,8 @@ export function createTasks(parts: Parts) {
       exclusive(async () => {
         const { tasks } = await load(false);
         const given: Task[] = [];
-        for (const task of tasks.filter(isQuestionFor(sessionId, project)).slice(0, QUESTIONS)) {
+        for (const task of tasks.filter(isQuestionFor(sessionId, project)).slice(0, QUESTIONS))
           given.push(task.asked === undefined ? await files.update(task.name, { asked: sessionId }, month()) : task);
-        }
         return questionLines(given, now());
       }),
     /** The page of a day, today's by default: `2026-11-24`. */

@@ -114,8 +114,7 @@ function describeError(cause: unknown): string {
   const code = String(Object(cause).code ?? 'no answer');
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `has no address; is the network up? (${code})`;
   if (code === 'ECONNREFUSED') return `refuses connections; is the network up? (${code})`;
-  if (/CERT|SELF_SIGNED|ERR_TLS|UNABLE_TO/.test(code)) {
+  if (/CERT|SELF_SIGNED|ERR_TLS|UNABLE_TO/.test(code))
     return `shows a certificate that is not trusted: name its CA in NODE_EXTRA_CA_CERTS (${code})`;
-  }
   return `did not answer (${code})`;
 }

@@ -75,9 +75,8 @@ export function inspectRequest(
   const coding = headerValues(raw, 'transfer-encoding');
   const lengths = headerValues(raw, 'content-length');
   const chunked = coding.length > 0;
-  if (chunked && (lengths.length > 0 || coding.join(',').toLowerCase() !== 'chunked')) {
+  if (chunked && (lengths.length > 0 || coding.join(',').toLowerCase() !== 'chunked'))
     return { status: 400, message: 'ambiguous message length' };
-  }
   return { hasBody: chunked || Number(lengths[0] ?? 0) > 0, path: findPath(request) };
 }
 

@@ -87,9 +87,8 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     if (rewrite !== null) breakRefusedPlan(deps, context, rewrite, response);
     const { plan, formerUse } = result;
     // Upstream refused the request before it read its prompt cache.
-    if (plan && formerUse && kind === 'main' && response.status >= 400) {
+    if (plan && formerUse && kind === 'main' && response.status >= 400)
       saveLater(sessionId, { kind: 'served', planId: plan.id, served: view.lineage.at(-1) as string, use: formerUse });
-    }
     const message = request.path === 'messages' ? response.message : null;
     let account: RequestCost | null = null;
     if (message !== null && sumBill(message.usage) > 0) {
@@ -291,9 +290,8 @@ export function listUnfinishedIds(view: ConversationView, { start, end }: Pick<T
  */
 function listBeginnings(view: ConversationView, index: number, prompted: boolean): string[] {
   const [info, at] = [view.infos[index], view.scan.messages[index]];
-  if (info?.role !== 'user' || at === undefined || !info.shape.blocks.slice(1).some(({ type }) => type === 'text')) {
+  if (info?.role !== 'user' || at === undefined || !info.shape.blocks.slice(1).some(({ type }) => type === 'text'))
     return [];
-  }
   const blocks = readBlocks(view, at);
   const isMerged = isMergedPrompt(view.infos, index);
   return blocks.flatMap(({ type }, end) => {

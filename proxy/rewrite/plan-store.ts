@@ -54,9 +54,8 @@ export function openPlanStore(dir: string) {
         return [];
       });
       for (const name of names) knownFiles.add(name);
-      for (let at = 0; at < names.length; at += CONCURRENT_READS) {
+      for (let at = 0; at < names.length; at += CONCURRENT_READS)
         yield* await Promise.all(names.slice(at, at + CONCURRENT_READS).map(readRecords));
-      }
     },
     /** The records of one session. Like `load`, it skips unreadable records and reports them as problems. */
     read(sessionId: string): Promise<readonly PlanRecord[]> {
@@ -293,9 +292,8 @@ export class PlanIndex {
     own?.delete(plan.id);
     this.#unlink(this.#plansByServed.keys(), new Set([plan.id]));
     const sent = [...(own ?? [])].map((id) => this.#plans.get(id) as EpochPlan);
-    if (!sent.some((each) => !isEmptyPlan(each) && each.slice === undefined)) {
+    if (!sent.some((each) => !isEmptyPlan(each) && each.slice === undefined))
       this.#rewrittenSessions.delete(plan.sessionId);
-    }
   }
 
   #addPlan(plan: EpochPlan): void {

@@ -139,9 +139,8 @@ export async function lookUpMemory(
   config: PlanConfig,
   log: ProxyLog,
 ): Promise<RecalledMemory> {
-  if (step.kind === 'epoch' && (step.because === 'broken' || cutsInLoop(view, step))) {
+  if (step.kind === 'epoch' && (step.because === 'broken' || cutsInLoop(view, step)))
     return lookUpQuotes(memory, late, { view, sessionId, step }, config, log);
-  }
   const deadline = AbortSignal.timeout(lookupMs(step, config));
   const projectDir = view.system.workingDirectory;
   const fresh = findTypedPrompt(view);

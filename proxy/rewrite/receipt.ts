@@ -60,9 +60,8 @@ const digestBody = (body: Buffer): Receipt['received'] => ({ bytes: body.length,
 function listDropped(view: ConversationView, plan: EpochPlan): Receipt['dropped'] {
   const location = locatePlan(plan, view.lineage);
   const ranges = (location?.rounds ?? []).map(({ cut, start, end }) => ({ start, end, nodes: cut.nodeIds }));
-  if (plan.cut !== null) {
+  if (plan.cut !== null)
     ranges.unshift({ start: findHeadEnd(view), end: location?.cutEnd ?? 0, nodes: plan.cut.nodeIds });
-  }
   return ranges.flatMap(({ start, end, nodes }) => {
     const dropped = view.infos.slice(start, end);
     const tokens = sumDroppable(dropped);

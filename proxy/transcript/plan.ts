@@ -251,9 +251,8 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
 
   return {
     next({ kind, atMs }: PastRequest, view: ConversationView, balance: Paid) {
-      if (kind === 'compaction') {
+      if (kind === 'compaction')
         return { plan: chooseReplayPlan(view, index.match(view, sessionId), false), isCut: false };
-      }
       const decided = decide(view, atMs, balance);
       const turns = splitTurns(view);
       const running = turns.at(-1);

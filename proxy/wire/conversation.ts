@@ -80,9 +80,8 @@ export class ConversationCache {
   remember(view: ConversationView, previous: ConversationView | null): void {
     this.#threads = [...this.#threads.filter((each) => each !== previous), view];
     let bytes = this.#threads.reduce((total, { body }) => total + body.length, 0);
-    while (bytes > MAX_THREAD_BYTES || this.#threads.length > MAX_THREADS) {
+    while (bytes > MAX_THREAD_BYTES || this.#threads.length > MAX_THREADS)
       bytes -= this.#threads.shift()?.body.length ?? bytes;
-    }
   }
 
   system(body: Buffer, at: Slice): SystemFacts {

@@ -59,9 +59,8 @@ function* checkRoles(shape: RequestShape): Generator<ApiError> {
     const refusal = checkMessage(message, index);
     if (refusal) yield refusal;
   }
-  if (messages.some((message) => message.role === 'system') && !traits.systemMessages) {
+  if (messages.some((message) => message.role === 'system') && !traits.systemMessages)
     yield invalidRequest("role 'system' is not supported on this model");
-  }
   if (messages[0]?.role === 'assistant') yield invalidRequest('messages: first message must use the "user" role');
   yield* checkPlacement(messages);
   const last = messages.at(-1);
@@ -70,17 +69,15 @@ function* checkRoles(shape: RequestShape): Generator<ApiError> {
 
 function checkMessage(message: MessageShape, index: number): ApiError | null {
   if (message.role === '') return invalidRequest(`messages.${index}.role: Field required`);
-  if (!['user', 'assistant', 'system'].includes(message.role)) {
+  if (!['user', 'assistant', 'system'].includes(message.role))
     return invalidRequest(`messages.${index}.role: Input should be 'user' or 'assistant'`);
-  }
   if (message.malformed) return invalidRequest(`messages.${index}.content: Input should be a valid string or array`);
   const allowed = message.role === 'system' ? ['clear_at', 'output_config'] : [];
   const extra = message.extra.find((key) => !allowed.includes(key));
   if (extra !== undefined) return invalidRequest(`messages.${index}.${extra}: Extra inputs are not permitted`);
   if (message.role !== 'system') return null;
-  if (message.blocks.length === 0 && !message.extra.includes('output_config')) {
+  if (message.blocks.length === 0 && !message.extra.includes('output_config'))
     return invalidRequest(`messages.${index}: system content must contain at least one block`);
-  }
   if (message.blocks.some((block) => !SYSTEM_BLOCKS.has(block.type))) {
     return invalidRequest(
       `messages.${index}: role 'system' supports text, tool_addition, and tool_removal blocks only`,
@@ -127,9 +124,8 @@ function* checkBlocks(shape: RequestShape): Generator<ApiError> {
     );
   }
   yield* checkText(shape.system, 'system', 'system');
-  for (const [index, message] of messages.entries()) {
+  for (const [index, message] of messages.entries())
     yield* checkText(message.blocks, 'messages', `messages.${index}.content`);
-  }
 }
 
 function* checkText(blocks: readonly BlockShape[], field: string, path: string): Generator<ApiError> {
@@ -281,9 +277,8 @@ function* checkCache(shape: RequestShape): Generator<ApiError> {
     }
   }
   const breakpoints = listBreakpoints(shape);
-  for (let excess = breakpoints.length; excess > MAX_BREAKPOINTS; excess -= 1) {
+  for (let excess = breakpoints.length; excess > MAX_BREAKPOINTS; excess -= 1)
     yield invalidRequest(`A maximum of 4 blocks with cache_control may be provided. Found ${breakpoints.length}.`);
-  }
   yield* checkTtls(breakpoints);
 }
 
@@ -343,9 +338,8 @@ function* checkCitations({ messages }: RequestShape): Generator<ApiError> {
   let documents = 0;
   for (const [index, { blocks }] of messages.entries()) {
     for (const [at, block] of blocks.entries()) {
-      if ((block.cites ?? -1) >= documents) {
+      if ((block.cites ?? -1) >= documents)
         yield invalidRequest(`messages.${index}.content.${at}.text.citations: no document with index ${block.cites}`);
-      }
       documents += block.documents ?? 0;
     }
   }

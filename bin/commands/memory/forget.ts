@@ -46,9 +46,8 @@ const NOTHING = 'no matching memory';
 
 /** @throws CometError `usage` */
 function parseChosen({ source, session, since, last }: Flags, nowMs: number): Chosen {
-  if (source === undefined && session === undefined && since === undefined) {
+  if (source === undefined && session === undefined && since === undefined)
     throw new CometError('usage', 'say what is to be forgotten: --source, --session or --since');
-  }
   return {
     source: source === undefined ? undefined : { name: source, file: path.resolve(source) },
     sessionId: session,
@@ -79,17 +78,15 @@ export function registerMemoryRm(memory: Command, context: Context): void {
     .action(async (ids: string[], flags: { yes?: boolean }) => {
       const { term } = context;
       const client = getEngine(context.paths);
-      if (flags.yes && ids.some((id) => /^(?:\d{1,3}|last)$/.test(id))) {
+      if (flags.yes && ids.some((id) => /^(?:\d{1,3}|last)$/.test(id)))
         throw new CometError('usage', 'with --yes a memory is named by its id');
-      }
       // All are looked up first: one wrong id among many removes nothing.
       const named = await memoryIds(context, client, ids);
       const nodes = await Promise.all(named.map((id) => client.call('nodes/show', { id, depth: 0 })));
       if (!flags.yes) {
         for (const node of nodes) term.say(truncate(`${shortId(node.node_id)}  ${oneLine(node.summary)}`, term.width));
-        if (!(await confirmed(`Remove ${nodes.length === 1 ? 'it' : `these ${nodes.length}`} for good?`))) {
+        if (!(await confirmed(`Remove ${nodes.length === 1 ? 'it' : `these ${nodes.length}`} for good?`)))
           return term.say('nothing was removed');
-        }
       }
       const removed = await client.call('nodes/remove', { ids: [...new Set(nodes.map((node) => node.node_id))] });
       for (const id of removed) term.out(`removed ${id}`);

@@ -63,9 +63,8 @@ async function readList(client: EngineClient, flags: Flags) {
   if (isNarrow) return { nodes: await client.call('nodes/list', filter), filter, isAll: flags.all ?? false, note: '' };
   const here = { ...filter, projectDir: process.cwd() };
   const own = await client.call('nodes/list', here);
-  if (own.length > 0 || (await client.call('nodes/list', { projectDir: process.cwd(), limit: 1 })).length > 0) {
+  if (own.length > 0 || (await client.call('nodes/list', { projectDir: process.cwd(), limit: 1 })).length > 0)
     return { nodes: own, filter: here, isAll: false, note: '' };
-  }
   const nodes = await client.call('nodes/list', filter);
   const note = 'nothing is remembered of this folder (was it moved? comet-cc project join --from OLD-FOLDER); all:';
   return { nodes, filter, isAll: true, note: nodes.length === 0 ? '' : note };

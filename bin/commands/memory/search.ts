@@ -55,9 +55,8 @@ export function registerMemorySearch(memory: Command, context: Context): void {
     .action(async (words: string[], flags: Flags) => {
       const { term } = context;
       const query = words.join(' ');
-      if (query.trim() === '' && flags.file === undefined) {
+      if (query.trim() === '' && flags.file === undefined)
         throw new CometError('usage', 'memory search needs words to search for, or --file <path>');
-      }
       const client = readingEngine(context);
       const hits = await client.call('nodes/search', {
         query,
@@ -86,9 +85,8 @@ export function registerMemorySearch(memory: Command, context: Context): void {
         const weaker = counted(hits.length - shown.length, 'weaker match', 'weaker matches');
         term.say(`${weaker}: --all`);
       }
-      if (shown.some(({ isExact }) => isExact)) {
+      if (shown.some(({ isExact }) => isExact))
         term.say('for exact values and wording read the conversation: comet-cc memory show ID --conversation');
-      }
       await printOrigin(context, client, [...shown.flatMap(({ node, line }) => [node, line]), ...topics]);
     });
 }

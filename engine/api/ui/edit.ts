@@ -26,9 +26,8 @@ export async function quarantineNodes(services: Services, ids: readonly string[]
   const { library } = services.memory;
   const { result, undo } = await undoable(services, ids, async () => {
     const nodes = [];
-    for (const id of ids) {
+    for (const id of ids)
       nodes.push(publicNode(await library.edit(id, { set: { released: isQuarantined ? 'false' : 'true' } })));
-    }
     return nodes;
   });
   const other = isQuarantined ? result.find(({ status }) => status !== 'quarantined') : undefined;

@@ -16,12 +16,10 @@ export interface Refusal {
  * origin and site stop pages of other origins, those of other ports included.
  */
 export function refuseSender({ method, host = '', origin, site }: Sender, port: number): Refusal | null {
-  if (![`127.0.0.1:${port}`, `localhost:${port}`].includes(host)) {
+  if (![`127.0.0.1:${port}`, `localhost:${port}`].includes(host))
     return { status: 403, message: 'not a name of this listener; comet-cc ui prints its address' };
-  }
   if (origin !== undefined && origin !== `http://${host}`) return { status: 403, message: 'not for other pages' };
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') {
+  if (site !== undefined && site !== 'same-origin' && site !== 'none')
     return { status: 403, message: 'not for links of other pages; open the address itself' };
-  }
   return ['GET', 'HEAD', 'POST'].includes(method) ? null : { status: 405, message: 'GET, or POST with a JSON body' };
 }

@@ -52,9 +52,8 @@ export function createUi({ config, paths, services, log, now, folders, page }: U
       if (isWanted) await start().catch((error: unknown) => log.error('the dashboard does not listen', { error }));
     },
     async open() {
-      if (config.enabled === 'off') {
+      if (config.enabled === 'off')
         throw new CometError('not_allowed', 'ui.enabled is off; comet-cc config set ui.enabled auto, then restart');
-      }
       const { sessions, server } = await start();
       const url = `http://127.0.0.1:${server.port}/?token=${sessions.issueToken()}`;
       return { url, port: server.port, wanted_port: config.port };

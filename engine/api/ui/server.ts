@@ -127,9 +127,8 @@ function createApp({ sessions, services, watch, log, page = PAGE }: UiServerOpti
       return next();
     }
     const isPage = c.req.method !== 'POST' && c.req.header('sec-fetch-dest') !== 'empty';
-    if (isPage && path.extname(c.req.path) === '' && !API.test(c.req.path)) {
+    if (isPage && path.extname(c.req.path) === '' && !API.test(c.req.path))
       return c.html(helpPage('This browser is not signed in to the dashboard.'), 403);
-    }
     return c.json(failure('not signed in; open the link that comet-cc ui prints'), 401);
   });
   app.get('/events', (c) => streamSSE(c, (stream) => sendChanges(stream, watch)));
@@ -137,9 +136,8 @@ function createApp({ sessions, services, watch, log, page = PAGE }: UiServerOpti
   app.post(
     '/v1/*',
     async (c, next) => {
-      if (!isSecret(c.req.header('x-comet-csrf') ?? '', c.get('session').csrf)) {
+      if (!isSecret(c.req.header('x-comet-csrf') ?? '', c.get('session').csrf))
         return c.json(failure('the x-comet-csrf header is missing or wrong; reload the page'), 403);
-      }
       const type = (c.req.header('content-type') ?? '').split(';')[0]?.trim().toLowerCase();
       return type === 'application/json' ? next() : c.json(failure('POST with a JSON body'), 415);
     },

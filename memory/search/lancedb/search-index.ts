@@ -293,9 +293,8 @@ async function search(state: State, ...[query, filter, limit, lanes]: Parameters
     mean: () => mean(projectByNode.size),
   });
   const vectorColumn = comparedWith === 'scriptVector' ? 'script_vector' : 'vector';
-  if (vector.length !== (comparedWith === 'scriptVector' ? SCRIPT_DIMENSIONS : embedder.dimensions)) {
+  if (vector.length !== (comparedWith === 'scriptVector' ? SCRIPT_DIMENSIONS : embedder.dimensions))
     throw indexError(`the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
-  }
   const isEmbedded = vector.some((value) => value !== 0);
   const where = sessionIs(filter.sessionId);
 

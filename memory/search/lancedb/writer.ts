@@ -84,9 +84,8 @@ export function createIndexWriter(deps: IndexWriterDeps) {
     /** @throws CometError `index_failed` when too much is waiting; the files still hold everything */
     put(rows: readonly IndexRow[]): Promise<void> {
       if (rows.length === 0) return Promise.resolve();
-      if (state.waitingRows > 0 && state.waitingRows + rows.length > MAX_WAITING_ROWS) {
+      if (state.waitingRows > 0 && state.waitingRows + rows.length > MAX_WAITING_ROWS)
         return Promise.reject(new CometError('index_failed', 'too many rows wait for the index; it will be rebuilt'));
-      }
       return enqueue(state, { remove: [...new Set(rows.map(({ nodeId }) => nodeId))], rows });
     },
     remove: (nodeIds: readonly string[]): Promise<void> => enqueue(state, { remove: nodeIds, rows: [] }),

@@ -200,9 +200,8 @@ async function replaceFile({ name, text }: TaskText, dir: string, folder: TaskFo
 
 /** Replaces no file. @throws CometError `node_invalid` */
 async function move(file: string, to: string): Promise<void> {
-  if ((await lstat(to).catch(orMissing)) !== null) {
+  if ((await lstat(to).catch(orMissing)) !== null)
     throw new CometError('node_invalid', `${to} exists already; rename one of the two files`);
-  }
   await rename(file, to);
   await syncDir(path.dirname(to));
   await syncDir(path.dirname(file));
