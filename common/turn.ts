@@ -269,23 +269,33 @@ export const isContinuation = (text: string): boolean => text.startsWith(CONTINU
 
 /**
  * First words of what Claude Code tells the model once and then takes as known: instructions of CLAUDE.md files, the
- * environment, which tools, agents, skills and servers there are, plan mode, and what changes in the session.
+ * environment, and which tools, agents, skills and servers there are.
  */
 const STANDING =
-  /^(?:Codebase and user instructions are shown below\.|As you answer the user's questions, you can use the following context:|Contents of [^\n]{1,400}\.md(?: \([^\n]{1,200}\))?:\n|Attribution for git commits and pull requests|# Environment\nYou have been invoked|# MCP Server Instructions\n|Available agent types for the |New agent types are now available|The following (?:deferred tools are|skills are available for|agent types are no longer|MCP servers (?:have|are connected)|tools (?:are (?:now|no longer) available|are available again|just became)) ?|Plan mode is active\. The user indicated|## Exited Plan Mode\nYou have exited|The date has changed\. Today's date is now |# Output Style: |The output style was reset to the default\.|# Language\nMaintain full|The language preference was cleared\.|You are powered by the model )/m;
+  /^(?:Codebase and user instructions are shown below\.|As you answer the user's questions, you can use the following context:|Contents of [^\n]{1,400}\.md(?: \([^\n]{1,200}\))?:\n|Attribution for git commits and pull requests|# Environment\nYou have been invoked|# MCP Server Instructions\n|Available agent types for the |New agent types are now available|The following (?:deferred tools are|skills are available for|agent types are no longer|MCP servers (?:have|are connected)|tools (?:are (?:now|no longer) available|are available again|just became)) ?)/m;
+/** Plan mode, and what changes in the session. */
+const CHANGES =
+  /^(?:Plan mode is active\. The user indicated|## Exited Plan Mode\nYou have exited|The date has changed\. Today's date is now |# Output Style: |The output style was reset to the default\.|# Language\nMaintain full|The language preference was cleared\.|You are powered by the model )/m;
 const REMINDER_START = '<system-reminder>\n';
 
+/** Which of them; `former`: without changes of the session, as plans kept them whose `pins` is true. */
+export type Standing = 'all' | 'former';
+
+function findStanding(text: string, which: Standing): number {
+  const forms = which === 'all' ? [STANDING, CHANGES] : [STANDING];
+  return Math.min(...forms.map((form) => text.search(form)).filter((at) => at >= 0));
+}
+
 /** A system message consists of parts: the text from its first standing part on, null without one. */
-export function findStandingParts(text: string): string | null {
-  const at = text.search(STANDING);
-  return at < 0 ? null : text.slice(at);
+export function findStandingParts(text: string, which: Standing): string | null {
+  const at = findStanding(text, which);
+  return at > text.length ? null : text.slice(at);
 }
 
 /** Whether this text block of a user message is a standing part. */
-export function isStandingReminder(text: string): boolean {
+export function isStandingReminder(text: string, which: Standing): boolean {
   if (!text.startsWith(REMINDER_START)) return false;
-  const start = text.slice(REMINDER_START.length, REMINDER_START.length + 700);
-  return start.search(STANDING) === 0;
+  return findStanding(text.slice(REMINDER_START.length, REMINDER_START.length + 700), which) === 0;
 }
 
 /** The source of a text in one of the client's forms; null for any other. */

@@ -9,7 +9,7 @@ import {
   prefixWithCommas,
   type Slice,
 } from '../wire/json.ts';
-import { type MessageShape, type RequestShape, readText, shapeMessage } from '../wire/message.ts';
+import { asFormerly, type MessageShape, type RequestShape, readText, shapeMessage } from '../wire/message.ts';
 import { findHeadEnd } from '../wire/turns.ts';
 import { findAddedRefusal, findRefusals, refusalKey } from '../wire/validate.ts';
 
@@ -34,8 +34,8 @@ export interface Cut {
   /** Leading text block of the first kept prompt. */
   readonly preamble: string;
   readonly nodeIds: readonly string[];
-  /** Absent in plans of versions that kept nothing of the absorbed messages. */
-  readonly pins?: true;
+  /** Absent in plans of versions that kept nothing of the absorbed messages, true in those that kept less of them. */
+  readonly pins?: true | 2;
 }
 
 /** The oldest tool rounds of one turn that are no longer sent. The turn's instruction is still sent. */
@@ -217,8 +217,9 @@ function collectPinned(
   cut: Cut | RoundCut | null,
   { start, end, into }: { readonly start: number; readonly end: number; readonly into: number },
 ) {
-  const absorbed = cut?.pins === true ? view.infos.slice(start, end) : [];
-  const all = absorbed.flatMap(({ pinned }) => pinned ?? []);
+  const absorbed = cut?.pins === undefined ? [] : view.infos.slice(start, end);
+  const read = absorbed.flatMap(({ pinned }) => pinned ?? []);
+  const all = cut?.pins === true ? read.map(asFormerly) : read;
   const last = all.findLastIndex((pin) => [...pin.reminders, ...pin.blocks.flatMap(readText)].some(isOnPlanMode));
   const pins = all.map((pin, at) => {
     if (at >= last) return pin;

@@ -1,5 +1,5 @@
 import { isRecord, sha256, toText } from '../../common/text.ts';
-import { findStandingParts, isStandingReminder } from '../../common/turn.ts';
+import { findStandingParts, isStandingReminder, type Standing } from '../../common/turn.ts';
 
 type Json = Record<string, unknown>;
 
@@ -120,25 +120,32 @@ export function readPinned(message: unknown): Pinned | null {
   const blocks = (typeof content === 'string' ? [{ type: 'text', text: content }] : content) as readonly unknown[];
   if (!Array.isArray(blocks)) return null;
   if (role === 'user') {
-    const reminders = blocks.flatMap(readText).filter(isStandingReminder);
+    const reminders = blocks.flatMap(readText).filter((text) => isStandingReminder(text, 'all'));
     return reminders.length === 0 ? null : { reminders, blocks: [] };
   }
   if (role !== 'system') return null;
-  const kept = blocks.flatMap(keepStanding);
+  const kept = blocks.flatMap((block) => keepStanding(block, 'all'));
   if (kept.length === 0 && directive === undefined) return null;
   return { reminders: [], blocks: kept, ...(directive !== undefined && { directive }) };
 }
+
+/** What a plan keeps of it whose `pins` is true. */
+export const asFormerly = (pin: Pinned): Pinned => ({
+  ...pin,
+  reminders: pin.reminders.filter((text) => isStandingReminder(text, 'former')),
+  blocks: pin.blocks.flatMap((block) => keepStanding(block, 'former')),
+});
 
 export function readText(block: unknown): string[] {
   return isRecord(block) && block['type'] === 'text' && typeof block['text'] === 'string' ? [block['text']] : [];
 }
 
-function keepStanding(block: unknown): unknown[] {
+function keepStanding(block: unknown, which: Standing): unknown[] {
   if (!isRecord(block)) return [];
   const { cache_control: _, ...rest } = block;
   if (rest['type'] === 'tool_addition' || rest['type'] === 'tool_removal') return [rest];
   return readText(block)
-    .flatMap((text) => findStandingParts(text) ?? [])
+    .flatMap((text) => findStandingParts(text, which) ?? [])
     .map((text) => ({ type: 'text', text }));
 }
 

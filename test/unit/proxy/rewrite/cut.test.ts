@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { EMPTY_PLAN } from '../../../../proxy/rewrite/build-plan.ts';
 import { cutCost, decideCut } from '../../../../proxy/rewrite/cut.ts';
 import type { RunningRewriter } from '../../../../proxy/rewrite/index.ts';
-import { BRIDGE, describeUse, type PlanRecord } from '../../../../proxy/rewrite/plan.ts';
+import { applyPlan, BRIDGE, describeUse, type EpochPlan, type PlanRecord } from '../../../../proxy/rewrite/plan.ts';
 import { ConversationCache, type ConversationView, parseConversation } from '../../../../proxy/wire/conversation.ts';
 import { isThinking } from '../../../../proxy/wire/message.ts';
 import { findModelTraits } from '../../../../proxy/wire/models.ts';
@@ -551,13 +551,21 @@ describe('a prompt that was sent with tool results', () => {
     ];
     const noted = notes.map((note) => [[...remind(note), ...texts('x'.repeat(400))], done] as const);
     const talks = Array.from({ length: 12 }, (_, at) => [texts(`Question ${at}. ${'x'.repeat(400)}`), done] as const);
-    const { sent } = await talk([[texts('Hello.'), done], ...noted, ...talks], []);
+    const records: PlanRecord[] = [];
+    const { sent } = await talk([[texts('Hello.'), done], ...noted, ...talks], records);
     expect(sent.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
     const last = sent.at(-1)?.body.toString() ?? '';
     expect(last).not.toContain('Question 0.');
-    expect(['Plan A', '2026-03-02', 'Exited', 'Plan B'].map((note) => last.split(note).length - 1)).toEqual([
-      0, 1, 0, 1,
-    ]);
+    const count = (body: string) =>
+      ['Plan A', '2026-03-02', 'Exited', 'Plan B'].map((note) => body.split(note).length - 1);
+    expect(count(last)).toEqual([0, 1, 0, 1]);
+    // A plan of a former version replays what it sent.
+    const made = newestPlan(records);
+    const former = { ...made, cut: { ...made?.cut, pins: true } } as EpochPlan;
+    const received = { index: 0, turn: 0, round: 0, answer: [] };
+    const { bytes } = makeRequest(plan, sent.at(-1)?.received as never, received);
+    const view = parseConversation(bytes, new ConversationCache()) as ConversationView;
+    expect(count(String(applyPlan(view, former)?.body))).toEqual([0, 0, 0, 0]);
   });
 
   it('is found by a plan of a former version whose cut rounds reach over it, and nothing is refused', async () => {
