@@ -535,28 +535,36 @@ function buildCut(
   const place = isMergedPrompt(view.infos, kept)
     ? { through: view.lineage[kept] as string, merged: true as const }
     : { through: turnIds.at(-1) as string };
-  const note = noteLost(view, 0, 'merged' in place ? kept + 1 : kept);
+  const note = noteLost(view, findHeadEnd(view), 'merged' in place ? kept + 1 : kept);
   const preamble = renderPreamble(quoted, { budgetTokens, absorbedTokens }, fence, note);
   return { ...place, preamble: preamble.text, nodeIds, pins: 2 };
 }
 
 const LOADED = /"type":"tool_reference","tool_name":"([\w-]{1,128})"/g;
+const SKILL = /"text":"Base directory for this skill: [^"\\]{0,300}?([\w.-]{1,80})(?:\\n|")/g;
 const STARTED =
   /"(?:content|text)":"Command (?:running|was|did not) [^":\\]{1,100}(?:with ID|\(ID): (\w{1,40})[^"\\]{0,300} is being written to: ([^\s"\\]{1,500}\.output)/g;
 
-/** Of messages `[start, end)`, what Claude Code repeats after its own compaction: tools that only they load, and commands that run. */
+/** Of messages `[start, end)`, what Claude Code says again when it compacts: skills, tools they load, commands that run. */
 function noteLost({ body, scan }: ConversationView, start: number, end: number): string {
-  if (!['"tool_reference"', ' is being written to: '].some((sign) => body.includes(sign))) return '';
+  if (!['"tool_reference"', ' is being written to: ', '"Base directory for'].some((sign) => body.includes(sign)))
+    return '';
   const middle = scan.messages[end]?.start ?? body.length;
   const [cut, kept] = [body.toString('utf8', scan.messages[start]?.start, middle), body.toString('utf8', middle)];
-  const loaded = Array.from(kept.matchAll(LOADED), ([, name]) => name);
-  const tools = Array.from(cut.matchAll(LOADED), ([, name]) => name).filter((name) => !loaded.includes(name));
+  const [tools, skills] = [LOADED, SKILL].map((form) => {
+    const shown = Array.from(kept.matchAll(form), ([, name]) => name);
+    return new Set(Array.from(cut.matchAll(form), ([, name]) => name).filter((name) => !shown.includes(name)));
+  });
   const hasEnded = (id = ''): boolean =>
     [`<task-id>${id}<`, `"TaskStop","input":{"task_id":"${id}"`].some((sign) => body.includes(sign));
-  const left = [...cut.matchAll(STARTED)].flatMap(([, id, file]) => (hasEnded(id) ? [] : `${id} (prints to ${file})`));
-  const [names, running] = [new Set(tools), left].map((each) => [...each].join(', '));
+  const commands = [...cut.matchAll(STARTED)].flatMap(([, id, file]) =>
+    hasEnded(id) ? [] : `${id} (prints to ${file})`,
+  );
+  const [names, used, running] = [tools ?? [], skills ?? [], commands].map((each) => [...each].join(', '));
   const unloaded = ` ToolSearch had loaded ${names}, no longer loaded: load one again before you call it.`;
-  return `${names && unloaded}${running && ` Still in the background, not to be started again: ${running}.`}`;
+  const untold = ` The text of the skill ${used} is no longer shown: invoke it again before you follow it.`;
+  const left = ` Still in the background, not to be started again: ${running}.`;
+  return `${names && unloaded}${used && untold}${running && left}`;
 }
 
 /** A turn is quoted by the first of its nodes, and a node is represented by quotes only if all its turns have one. */

@@ -506,6 +506,22 @@ describe('a prompt that was sent with tool results', () => {
     expect(notes).toEqual(['Lift, Lower, no longer loaded', 'Lift, no longer loaded', undefined]);
   });
 
+  it('leaves a note of the skills whose text a cut drops', async () => {
+    const body = (name: string) => texts(`Base directory for this skill: /home/u/.claude/skills/${name}\n\nUse it so.`);
+    const use = (id: string, name: string) =>
+      [[{ ...result(id), content: `Launching skill: ${name}` }, ...body(name)], done] as const;
+    const typed = [...texts('<command-name>/deploy</command-name>'), ...body('deploy')];
+    const talks = Array.from({ length: 12 }, (_, at) => [texts(`Question ${at}. ${'x'.repeat(400)}`), done] as const);
+    // The first message stays.
+    const begun = [[...texts('Hello.'), ...body('first')], done] as const;
+    const steps = [begun, [texts('Read it.'), call('c')] as const, use('c', 'pdf'), [typed, done] as const];
+    const { sent } = await talk([...steps, ...talks], []);
+    expect(sent.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
+    const last = sent.at(-1)?.body.toString() ?? '';
+    expect(last.split('Use it so.')).toHaveLength(2);
+    expect(/The text of the skill ([^:]+):/.exec(last)?.[1]).toBe('pdf, deploy is no longer shown');
+  });
+
   it('leaves a note of the commands in the background that a cut drops, until they have ended', async () => {
     const began = (id: string): string =>
       id === 'b1'
