@@ -71,7 +71,7 @@ const speaker = ({ env }: Context): 'user' | 'tool' => (env['CLAUDECODE'] ? 'too
 
 function withFields<T extends Command>(command: T): T {
   return command
-    .option('--at <when>', 'a time ("tomorrow 9:00") or a cron form ("0 9 * * 1-5")')
+    .option('--at <when>', 'a time ("tomorrow 9:00", "every monday at 9:30") or a cron form ("0 9 * * 1-5")')
     .addOption(
       new Option('--mode <mode>', 'when due; question: the next session asks; review: with tasks.act on').choices(
         TASK_MODES,

@@ -259,7 +259,7 @@ function factTold({ id, concept, value, evidence, origin, valid_from: since }: F
 }
 
 const taskFields = {
-  at: z.string().max(300).optional().describe('a time ("tomorrow 9:00") or a cron form ("0 9 * * 1-5")'),
+  at: z.string().max(300).optional().describe('a time ("tomorrow 9:00", "every day") or cron form ("0 9 * * 1-5")'),
   mode: z.enum(TASK_MODES).optional(),
   priority: z.enum(TASK_PRIORITIES).optional(),
   topic: z.string().max(80).optional().describe('name of a topic page'),

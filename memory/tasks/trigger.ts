@@ -10,13 +10,17 @@ export type Trigger =
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/;
 const DATE = /^(\d{4})[-/](\d\d)[-/](\d\d)/;
 const CRON = /^(?:@\w+|[\d*/,LW#?-]+(?: [\w*/,#?-]+){4})$/i;
+/** A day that comes again. */
+const EVERY =
+  /\b(?:every|each) (day|morning|weekday|(?:sun|mon|tues|wednes|thurs|fri|satur)day)(?:,? at (\d{1,2})(?::([0-5]\d))?(?: ?([ap])\.?m\b\.?)?)?(?!,? (?:and|or) |[\p{L}\d:])/iu;
+const DAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'];
 /** Looked for in the future all the same. */
 const PAST = /\b(?:last|past)\b/i;
 const PART_OF_DAY = /night|evening|morning|noon/i;
 /** Of a day that is named without a time. */
 const HOUR = 9;
 const EXPECTED =
-  'expected a time as "tomorrow 9:00", "2026-12-01 14:30" or "in 2 hours", or a cron form as "0 9 * * 1-5"';
+  'expected a time as "tomorrow 9:00", "2026-12-01 14:30", "in 2 hours" or "every monday at 9:30", or a cron form as "0 9 * * 1-5"';
 
 /**
  * Reads a time or a cron form in this machine's time zone. The parsers are loaded for what is neither `now` nor a whole
@@ -28,10 +32,17 @@ const EXPECTED =
 export async function readTrigger(text: string, nowMs: number): Promise<Trigger | string> {
   const phrase = text.trim().replace(/\s+/g, ' ');
   if (phrase.toLowerCase() === 'now') return { kind: 'time', atMs: nowMs };
-  if (CRON.test(phrase)) return readCron(phrase, nowMs);
+  const again = EVERY.exec(phrase);
+  if (CRON.test(phrase) || again?.[0] === phrase) return readCron(again === null ? phrase : asCron(again), nowMs);
   const atMs = ISO.test(phrase) ? Date.parse(phrase) : await readTime(phrase, nowMs);
   if (Number.isNaN(atMs) || !isInCalendar(phrase)) return `${EXPECTED} (got "${phrase}")`;
   return atMs <= nowMs - DAY_MS ? `expected a time to come (got "${phrase}")` : { kind: 'time', atMs };
+}
+
+function asCron([, day = '', hour = `${HOUR}`, minute = '0', half = '']: RegExpExecArray): string {
+  const at = DAYS.indexOf(day.toLowerCase());
+  const days = at >= 0 ? at : /^weekday/i.test(day) ? '1-5' : '*';
+  return `${Number(minute)} ${half === '' ? Number(hour) : (Number(hour) % 12) + (/p/i.test(half) ? 12 : 0)} * * ${days}`;
 }
 
 /** False for a date as `2027-02-30`, which parsers take for another day. */
@@ -53,6 +64,10 @@ export async function readReminder(sentence: string, nowMs: number) {
   const { casual } = await import('chrono-node/en');
   // Memory adds a date in parentheses after a word such as "tomorrow".
   const phrase = sentence.replace(/ \(\d{4}-\d\d-\d\d\)/g, '');
+  const [every = ''] = EVERY.exec(phrase) ?? [];
+  const again = every === '' ? null : await readTrigger(every, nowMs);
+  if (again !== null && typeof again === 'object' && again.kind === 'cron')
+    return { trigger: again.form, title: findTitle(phrase, every) ?? sentence };
   const [found, another] = casual.parse(phrase, { instant: new Date(nowMs) }, { forwardDate: true });
   const read = found === undefined || another !== undefined ? null : await readTrigger(found.text, nowMs);
   if (found === undefined || read === null || typeof read === 'string' || read.kind === 'cron')

@@ -42,6 +42,10 @@ describe.each(ZONES)('in %s', (name) => {
     ['tonight', '2026-11-23T22:00'],
     ['0 9 * * 1-5', '0 9 * * 1-5'],
     ['@daily', '@daily'],
+    ['every day', '0 9 * * *'],
+    ['Every Monday at 14:30', '30 14 * * 1'],
+    ['each weekday at 8 pm', '0 20 * * 1-5'],
+    ['every Sunday at 12am', '0 0 * * 0'],
   ])('%j is %s', async (text, expected) => {
     expect(getLocal(await readTrigger(text, monday()))).toBe(expected);
   });
@@ -104,7 +108,9 @@ test.each([
   'last monday',
   '1970-01-01',
   'yesterday',
-  'every day',
+  'every other day',
+  'every monday at 25',
+  'every monday and friday',
   'Check 47',
   '',
   '61 9 * * *',
@@ -125,6 +131,8 @@ test.each([
   ['Can you remind me in 2 hours to call Jonas?', '2026-11-23T13:30', 'Call Jonas'],
   ['and remind me on December 1 to pay', '2026-12-01T09:00', 'Pay'],
   ['TODO - rotate the key next monday', '2026-11-30T09:00', 'Rotate the key'],
+  ['Remind me every Monday (2026-11-30) to send the report', '0 9 * * 1', 'Send the report'],
+  ['Please remind me to rotate the key every weekday at 8:15.', '15 8 * * 1-5', 'Rotate the key'],
   ['todo: foo.ts needs a test', undefined, 'foo.ts needs a test'],
   // The time is part of what is to be done, or may be no time.
   ['Remind me to finish the draft before Friday', '2026-11-27T09:00', 'Finish the draft before Friday'],
@@ -136,6 +144,7 @@ test.each([
   ['Remind me about the dentist tomorrow (2026-11-24)', '2026-11-24T09:00', null],
   ['Later we must move the queue to Postgres.', undefined, null],
   ['todo: !', undefined, null],
+  ['Remind me every day and night to rest', '2026-11-23T20:00', null],
 ])('%j is a reminder at %s of %j', async (text, expected, title) => {
   expect(isReminder(text)).toBe(true);
   const read = await readReminder(text, new Date(2026, 10, 23, 11, 30).getTime());
