@@ -168,8 +168,15 @@ export async function readFileIfPresent(file: string): Promise<string | null> {
   return readFile(file, 'utf8').catch((error: unknown) => orAbsent(file, error));
 }
 
-/** As `readFileIfPresent`, for a file that is written back. @throws CometError `config_invalid` where it is not UTF-8 */
+/**
+ * As `readFileIfPresent`, for a file that is replaced.
+ *
+ * @throws CometError `config_invalid` where it is not UTF-8, `unsafe_file` for a pipe or device
+ */
 export async function readUtf8(file: string): Promise<string | null> {
+  const stats = await stat(file).catch(() => null);
+  if (stats !== null && !stats.isFile() && !stats.isDirectory())
+    throw unsafe(file, 'is a pipe or device; it was left unchanged');
   const bytes = await readFile(file).catch((error: unknown) => orAbsent(file, error));
   if (bytes === null || isUtf8(bytes)) return bytes?.toString() ?? null;
   throw new CometError('config_invalid', `${file} is not UTF-8 text; it was left unchanged`);

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -106,6 +107,15 @@ describe('hooks in a settings file', () => {
     expect(await inspectHooks(file, commands)).toMatchObject({ events: { SessionStart: 'installed' } });
     await uninstallEntries(paths, 'hooks', [file]);
     expect(await text()).toBe(`\uFEFF${MINE}`);
+  });
+
+  it('leave alone a pipe or device behind a link, which a file would replace', async () => {
+    const pipe = path.join(dir, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const link = path.join(dir, 'linked.json');
+    await symlink(pipe, link);
+    await expect(installEntries(paths, 'hooks', link, commands)).rejects.toMatchObject({ code: 'unsafe_file' });
+    expect((await stat(pipe)).isFIFO()).toBe(true);
   });
 
   it('leave alone what is not UTF-8, whose bytes would be lost', async () => {
