@@ -621,7 +621,7 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await page.getByText('Undone.').waitFor();
   });
 
-  it('draws in the colours of the page, anew only when they or the figures change', async () => {
+  it('takes the colors of the page, and redraws only when they or the figures change', async () => {
     const page = await rig.open('#/savings');
     const isKept = async (selector: string): Promise<boolean> =>
       (await page.locator(`${selector}[data-old]`).count()) > 0;
