@@ -545,7 +545,7 @@ const SKILL = /"text":"Base directory for this skill: [^"\\]{0,300}?([\w.-]{1,80
 const STARTED =
   /"(?:content|text)":"Command (?:running|was|did not) [^":\\]{1,100}(?:with ID|\(ID): (\w{1,40})[^"\\]{0,300} is being written to: ([^\s"\\]{1,500}\.output)/g;
 
-/** Of messages `[start, end)`, what Claude Code says again when it compacts: skills, tools they load, commands that run. */
+/** Of messages `[start, end)`, what Claude Code says again when it compacts: skills, loaded tools, running commands. */
 function noteLost({ body, scan }: ConversationView, start: number, end: number): string {
   if (!['"tool_reference"', ' is being written to: ', '"Base directory for'].some((sign) => body.includes(sign)))
     return '';
