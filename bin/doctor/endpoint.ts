@@ -3,7 +3,7 @@ import type { Config } from '../../common/config.ts';
 import { getMessage } from '../../common/errors.ts';
 import { parseJson, trimEnd } from '../../common/text.ts';
 import { probeDimensions } from '../../memory/embeddings/index.ts';
-import { createEndpointKey, fullModelName, postJson } from '../../memory/models/index.ts';
+import { createKeyedRequest, fullModelName } from '../../memory/models/index.ts';
 import { bad, type Check, good } from './index.ts';
 
 const ANSWER_MS = 10_000;
@@ -13,18 +13,10 @@ const NO_KEY = 'set openai.keyEnv or openai.keyCommand; the daemon must be start
 
 /** Whether the endpoint of `llm: openai` has a key, answers, and knows the models. Asks only for its list: no tokens. */
 export async function checkEndpoint(openai: Config['openai'], env: NodeJS.ProcessEnv): Promise<Check> {
-  const key = createEndpointKey({ ...openai, env });
-  const signal = new AbortController().signal;
-  const keyResult = await key.read(signal);
-  if (keyResult.kind === 'missing') return bad('endpoint', keyResult.detail, NO_KEY);
   const { host } = new URL(openai.baseUrl);
-  const request = {
-    url: `${trimEnd(openai.baseUrl, '/')}/models`,
-    authorization: keyResult.kind === 'key' ? `Bearer ${keyResult.key}` : '',
-    timeoutMs: ANSWER_MS,
-    maxChars: LIST_CHARS,
-  };
-  const reply = await postJson(request, signal);
+  const request = { url: `${trimEnd(openai.baseUrl, '/')}/models`, timeoutMs: ANSWER_MS };
+  const reply = await createKeyedRequest({ ...openai, env }, LIST_CHARS)(request, new AbortController().signal);
+  if (reply.how === 'keyless') return bad('endpoint', reply.detail, NO_KEY);
   if (reply.how === 'answered') return judged(openai, host, reply);
   const why = 'code' in reply ? reply.code : reply.how;
   return bad('endpoint', `${host} does not answer (${why})`, 'start it, or correct openai.baseUrl');

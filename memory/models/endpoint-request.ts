@@ -15,7 +15,7 @@ interface EndpointRequest {
   readonly maxChars: number;
 }
 
-export type EndpointReply =
+type EndpointReply =
   | { readonly how: 'answered'; readonly status: number; readonly body: string; readonly retryAfterMs: number }
   | { readonly how: 'timeout' | 'flooded' }
   /** `unreachable`: nothing was sent. `code` is a system or TLS code, never a message that may contain an address. */
@@ -29,7 +29,7 @@ const DEFAULT_REST_MS = 60_000;
  *
  * @throws only the signal's reason, when aborted
  */
-export async function postJson(request: EndpointRequest, signal: AbortSignal): Promise<EndpointReply> {
+async function postJson(request: EndpointRequest, signal: AbortSignal): Promise<EndpointReply> {
   const late = AbortSignal.timeout(request.timeoutMs);
   const over = new AbortController();
   try {
@@ -88,27 +88,16 @@ export interface ModelEndpointOptions extends EndpointKeyOptions {
   readonly redact: (text: string) => string;
 }
 
-/** Posts JSON with the endpoint's key. A refused key is read again by the next call. */
-export function createKeyedPost(
-  options: EndpointKeyOptions & { readonly timeoutMs: number },
-  maxChars: number,
-): (url: string, body: string, signal: AbortSignal) => Promise<EndpointReply | { how: 'keyless'; detail: string }> {
+/** As `createKeyedRequest`, for texts that are posted. */
+export function createKeyedPost(options: EndpointKeyOptions & { readonly timeoutMs: number }, maxChars: number) {
   const { timeoutMs } = options;
-  const key = createEndpointKey(options);
-  return async (url, body, signal) => {
-    const keyResult = await key.read(signal);
-    if (keyResult.kind === 'missing') return { how: 'keyless', detail: keyResult.detail };
-    const authorization = keyResult.kind === 'key' ? `Bearer ${keyResult.key}` : '';
-    const reply = await postJson({ url, body, authorization, timeoutMs, maxChars }, signal);
-    if (reply.how === 'answered' && (reply.status === 401 || reply.status === 403)) key.refused();
-    return reply;
-  };
+  const send = createKeyedRequest(options, maxChars);
+  return (url: string, body: string, signal: AbortSignal): Promise<KeyedReply> =>
+    send({ url, body, timeoutMs }, signal);
 }
 
 /** The body of a successful reply, or why there is none. */
-export function readReply(
-  reply: Awaited<ReturnType<ReturnType<typeof createKeyedPost>>>,
-): { readonly body: unknown } | { readonly problem: string } {
+export function readReply(reply: KeyedReply): { readonly body: unknown } | { readonly problem: string } {
   if (reply.how === 'keyless') return { problem: `has no key: ${reply.detail}` };
   if ('code' in reply) return { problem: `cannot be reached (${reply.code})` };
   if (reply.how !== 'answered') return { problem: `did not answer (${reply.how})` };
@@ -126,42 +115,61 @@ export interface EndpointKeyOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-export type FoundKey =
-  | { readonly kind: 'key'; readonly key: string }
-  | { readonly kind: 'none' }
-  | { readonly kind: 'missing'; readonly detail: string };
+/** '' where the endpoint takes none. */
+type FoundKey = { readonly key: string } | { readonly missing: string };
+
+type Answered = EndpointReply & { how: 'answered' };
+
+/** `hideKey`: error bodies may quote the key. */
+export type KeyedAnswer = Answered & { readonly hideKey: (text: string) => string };
+
+export type KeyedReply =
+  | KeyedAnswer
+  | Exclude<EndpointReply, Answered>
+  | { readonly how: 'keyless'; readonly detail: string };
 
 const COMMAND_MS = 15_000;
 const COMMAND_CHARS = 64_000;
 /** Visible ASCII, as a header allows. */
 const KEY = /^[\x21-\x7e]{1,8192}$/;
 
-/** An endpoint's key, held in memory only: no file, no log, no program argument. */
-export function createEndpointKey(options: EndpointKeyOptions) {
+/**
+ * Sends requests with the endpoint's key, which is held in memory only: no file, no log, no program argument. A refused
+ * key is read again by the next request.
+ */
+export function createKeyedRequest(options: EndpointKeyOptions, maxChars: number) {
+  const { baseUrl, keyEnv, keyCommand, env } = options;
   // OpenAI's key is sent to OpenAI only, unless the user configures otherwise.
-  const isOpenAi = new URL(options.baseUrl).hostname === 'api.openai.com';
-  const variable = options.keyEnv || (isOpenAi ? 'OPENAI_API_KEY' : '');
-  let key: FoundKey | null = null;
-  return {
-    async read(signal: AbortSignal): Promise<FoundKey> {
-      if (key !== null) return key;
-      const keyResult =
-        options.keyCommand === '' ? fromVariable(variable, options.env) : await runKeyCommand(options, signal);
-      if (keyResult.kind === 'key') key = keyResult;
-      return keyResult;
-    },
-    /** Call when the endpoint refused the key; the next read runs the command again. */
-    refused(): void {
-      key = null;
-    },
+  const isOpenAi = new URL(baseUrl).hostname === 'api.openai.com';
+  const variable = keyEnv || (isOpenAi ? 'OPENAI_API_KEY' : '');
+  let key = '';
+
+  async function findKey(signal: AbortSignal): Promise<FoundKey> {
+    if (key !== '') return { key };
+    return keyCommand === '' ? fromVariable(variable, env) : await runKeyCommand(options, signal);
+  }
+
+  return async (
+    request: Pick<EndpointRequest, 'url' | 'body' | 'timeoutMs'>,
+    signal: AbortSignal,
+  ): Promise<KeyedReply> => {
+    const found = await findKey(signal);
+    if ('missing' in found) return { how: 'keyless', detail: found.missing };
+    const used = found.key;
+    key = used;
+    const authorization = used === '' ? '' : `Bearer ${used}`;
+    const reply = await postJson({ ...request, authorization, maxChars }, signal);
+    if (reply.how !== 'answered') return reply;
+    if (reply.status === 401 || reply.status === 403) key = '';
+    return { ...reply, hideKey: (text) => (used === '' ? text : text.replaceAll(used, '[key]')) };
   };
 }
 
 function fromVariable(name: string, env: EndpointKeyOptions['env']): FoundKey {
-  if (name === '') return { kind: 'none' };
+  if (name === '') return { key: '' };
   const key = env[name]?.trim() ?? '';
-  if (key === '') return missing(`the variable ${name} is not set in the daemon's environment`);
-  return KEY.test(key) ? { kind: 'key', key } : missing(`the variable ${name} holds no key`);
+  if (key === '') return { missing: `the variable ${name} is not set in the daemon's environment` };
+  return KEY.test(key) ? { key } : { missing: `the variable ${name} holds no key` };
 }
 
 async function runKeyCommand({ keyCommand, env }: EndpointKeyOptions, signal: AbortSignal): Promise<FoundKey> {
@@ -173,10 +181,8 @@ async function runKeyCommand({ keyCommand, env }: EndpointKeyOptions, signal: Ab
   const limits = { timeoutMs: COMMAND_MS, graceMs: 1_000, maxChars: COMMAND_CHARS };
   const end = await runChild({ file, args, input: '', env, cwd, ...limits }, signal);
   // The output may contain the key, so no error repeats it.
-  if (end.how !== 'exited') return missing(`the key command was ended (${end.how})`);
-  if (end.exitCode !== 0) return missing(`the key command ended with code ${end.exitCode}`);
+  if (end.how !== 'exited') return { missing: `the key command was ended (${end.how})` };
+  if (end.exitCode !== 0) return { missing: `the key command ended with code ${end.exitCode}` };
   const key = end.stdout.trim();
-  return KEY.test(key) ? { kind: 'key', key } : missing('the key command printed no key, or more than a key');
+  return KEY.test(key) ? { key } : { missing: 'the key command printed no key, or more than a key' };
 }
-
-const missing = (detail: string): FoundKey => ({ kind: 'missing', detail });

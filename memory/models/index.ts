@@ -1,2 +1,2 @@
-export { createEndpointKey, postJson } from './endpoint-request.ts';
+export { createKeyedRequest } from './endpoint-request.ts';
 export { fullModelName } from './openai.ts';

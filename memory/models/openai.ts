@@ -9,13 +9,7 @@ import {
   type ModelLimits,
   type PromptCall,
 } from './client.ts';
-import {
-  createEndpointKey,
-  type EndpointKeyOptions,
-  type EndpointReply,
-  type FoundKey,
-  postJson,
-} from './endpoint-request.ts';
+import { createKeyedRequest, type EndpointKeyOptions, type KeyedAnswer, type KeyedReply } from './endpoint-request.ts';
 
 export interface OpenAiEndpointOptions extends CallOptions, EndpointKeyOptions {
   /** The endpoint's model names, or aliases. */
@@ -38,7 +32,7 @@ type Shape = (typeof SHAPES)[number];
 export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient {
   const { baseUrl, contextTokens } = options;
   const url = `${trimEnd(baseUrl, '/')}/chat/completions`;
-  const key = createEndpointKey(options);
+  const send = createKeyedRequest(options, ANSWER_CHARS);
   const shapes = new Map<string, number>();
   let restUntilMs = 0;
 
@@ -46,28 +40,19 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
     const restMs = restUntilMs - options.now();
     if (restMs > 0 && restMs <= LONGEST_REST_MS)
       return failedAttempt('rate_limited', `rate limited for another ${Math.ceil(restMs / 1_000)} s`);
-    const keyResult = await key.read(signal);
-    if (keyResult.kind === 'missing') return failedAttempt('not_logged_in', keyResult.detail);
     for (let at = shapes.get(call.model) ?? 0; ; at += 1) {
       const shape = SHAPES[at] ?? 'none';
-      const reply = await request(call, { shape, found: keyResult, signal });
+      const body = JSON.stringify(getBody(call, shape, baseUrl));
+      const reply = await send({ url, body, timeoutMs: call.timeoutMs }, signal);
       if (reply.how === 'answered' && SHAPE_REFUSALS.includes(reply.status) && shape !== 'none') continue;
-      const attempt = readReply(reply, call, keyResult);
+      const attempt = readReply(reply, call);
       if (attempt.kind === 'answer') shapes.set(call.model, at);
       return attempt;
     }
   }
 
-  function request(
-    call: PromptCall,
-    { shape, found, signal }: { readonly shape: Shape; readonly found: FoundKey; readonly signal: AbortSignal },
-  ): Promise<EndpointReply> {
-    const body = JSON.stringify(getBody(call, shape, baseUrl));
-    const authorization = found.kind === 'key' ? `Bearer ${found.key}` : '';
-    return postJson({ url, body, authorization, timeoutMs: call.timeoutMs, maxChars: ANSWER_CHARS }, signal);
-  }
-
-  function readReply(reply: EndpointReply, call: PromptCall, keyResult: FoundKey): Attempt {
+  function readReply(reply: KeyedReply, call: PromptCall): Attempt {
+    if (reply.how === 'keyless') return failedAttempt('not_logged_in', reply.detail);
     // A late response, or one without usage, still consumed the prompt.
     const { system, user } = call.prompt;
     const shown = { tokens: Math.ceil((system.length + user.length) / CHARS_PER_TOKEN), costUsd: 0 };
@@ -81,20 +66,17 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
       const flooded = `the answer exceeds ${ANSWER_CHARS} characters`;
       return failedAttempt(reply.how, reply.how === 'timeout' ? late : flooded, shown);
     }
-    if (reply.status !== 200) return refused(reply, keyResult);
+    if (reply.status !== 200) return refused(reply);
     const read = readCompletion(reply.body);
     return { ...read, tokens: read.tokens || shown.tokens };
   }
 
-  function refused({ status, body, retryAfterMs }: EndpointReply & { how: 'answered' }, keyResult: FoundKey): Attempt {
+  function refused({ status, body, retryAfterMs, hideKey }: KeyedAnswer): Attempt {
     const { error } = toRecord(parseJson(body));
     const message = isRecord(error) ? error['message'] : error;
-    const refusal = without(typeof message === 'string' ? message : '', keyResult);
+    const refusal = hideKey(typeof message === 'string' ? message : '');
     const detail = `status ${status}${refusal === '' ? '' : `: ${refusal}`}`;
-    if (status === 401 || status === 403) {
-      key.refused();
-      return failedAttempt('not_logged_in', detail);
-    }
+    if (status === 401 || status === 403) return failedAttempt('not_logged_in', detail);
     if (status !== 429) return failedAttempt('failed', detail);
     restUntilMs = options.now() + Math.min(retryAfterMs, LONGEST_REST_MS);
     return failedAttempt('rate_limited', detail);
@@ -128,11 +110,6 @@ function getFormat(shape: Shape, schema: object): object {
 
 /** Statuses returned for an unknown `response_format`, among other errors. */
 const SHAPE_REFUSALS = [400, 404, 415, 422, 500, 501];
-
-/** Error bodies may quote the key. */
-function without(text: string, keyResult: FoundKey): string {
-  return keyResult.kind === 'key' ? text.replaceAll(keyResult.key, '[key]') : text;
-}
 
 /** Aliases by host; other names are sent unchanged. */
 const ALIASES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
