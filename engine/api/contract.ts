@@ -91,7 +91,7 @@ export const operations = {
     },
     async ({ memory, access, opened }, { within, ...filter }) => {
       await opened();
-      return memory.library.list(defined({ ...filter, ...access.projectFilter(within) })).map(publicNode);
+      return memory.library.list({ ...filter, ...access.projectFilter(within) }).map(publicNode);
     },
   ),
   'nodes/show': operation(
@@ -116,7 +116,7 @@ export const operations = {
       })
       .refine(({ query, file }) => query !== '' || file !== undefined, 'a query, or a file'),
     async ({ memory, access }, { query, within, ...options }) => {
-      const hits = await memory.recall.search(query, defined({ ...options, ...access.projectFilter(within) }));
+      const hits = await memory.recall.search(query, { ...options, ...access.projectFilter(within) });
       return hits.map((hit) => ({ ...hit, node: publicNode(hit.node) }));
     },
   ),
@@ -132,8 +132,8 @@ export const operations = {
       sinceMs: z.number().optional(),
       last: z.boolean().optional(),
     },
-    async ({ memory, receipts }, { source, ...request }) => {
-      const report = await memory.library.forget(defined({ ...request, source: source && defined(source) }));
+    async ({ memory, receipts }, request) => {
+      const report = await memory.library.forget(request);
       if (!report.dry_run) await receipts.forget(report.nodes.map(({ node_id }) => node_id));
       return report;
     },
@@ -182,7 +182,7 @@ export const operations = {
     { projectDir: text.optional(), sessionId: id.optional(), sinceMs: z.number().optional() },
     async ({ memory: { library }, opened }, filter) => {
       await opened();
-      return library.listItems(defined(filter));
+      return library.listItems(filter);
     },
   ),
   'items/close': operation({ ids, as: z.enum(['done', 'dropped']) }, ({ memory: { library } }, { ids, as }) =>
@@ -214,7 +214,7 @@ export const operations = {
       within,
     },
     async ({ memory: { library }, access }, { within, query, ...options }) => {
-      const hits = await library.searchTopics(query, defined({ ...options, ...access.projectFilter(within) }));
+      const hits = await library.searchTopics(query, { ...options, ...access.projectFilter(within) });
       return hits.filter(({ fits }) => fits);
     },
   ),
@@ -225,7 +225,7 @@ export const operations = {
   'facts/list': operation(
     { projectDir: text.optional(), within },
     async ({ memory: { library }, access, removals }, { within, ...filter }) => {
-      const { facts, problems } = await library.listFacts(defined({ ...filter, ...access.projectFilter(within) }));
+      const { facts, problems } = await library.listFacts({ ...filter, ...access.projectFilter(within) });
       return { facts: facts.filter(({ id }) => !removals.hidden().has(id)), problems };
     },
   ),
@@ -237,7 +237,7 @@ export const operations = {
   'facts/forget': operation(
     { names: ids, projectDir: text.optional(), within },
     ({ memory: { library }, access }, { names, within, ...filter }) =>
-      library.forgetFacts(names, defined({ ...filter, ...access.projectFilter(within) })),
+      library.forgetFacts(names, { ...filter, ...access.projectFilter(within) }),
   ),
   'tasks/list': operation(
     { projectDir: text.optional(), all: z.boolean().optional(), within },
@@ -308,9 +308,9 @@ export const operations = {
     memory.library.exportAll(format),
   ),
   'memory/import': operation(fileImportInput, ({ memory }, input) => importFile(memory.imports, input)),
-  'memory/import-claude': operation(claudeImportInput, ({ claudeImport }, input) => claudeImport.run(defined(input))),
+  'memory/import-claude': operation(claudeImportInput, ({ claudeImport }, input) => claudeImport.run(input)),
   'memory/dream': operation({ dryRun: z.boolean(), projectDir: path.optional() }, ({ memory }, request) =>
-    memory.maintenance.dream(defined(request)),
+    memory.maintenance.dream(request),
   ),
   /** What `library link` writes: the part of the library that belongs to every project. */
   'library/block': operation({}, async ({ memory: { library } }) => ({ text: await library.linkedBlock() })),
@@ -436,8 +436,4 @@ async function titled<T extends { readonly session_id: string; readonly title: s
 ): Promise<readonly T[]> {
   const own = await titles.of(sessions.map(({ session_id }) => session_id));
   return sessions.map((session) => ({ ...session, title: own.get(session.session_id) ?? session.title }));
-}
-
-function defined<T extends object>(value: T): T {
-  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T;
 }
