@@ -1,7 +1,7 @@
 import type { FactFiles } from '../memory/storage/fact-files.ts';
-import type { PageFiles } from '../memory/storage/page-files.ts';
+import type { PageFiles } from '../memory/storage/fs/page-files.ts';
+import type { CrashMarks } from '../memory/storage/fs/set-files.ts';
 import type { DreamFiles } from '../memory/storage/snapshot-files.ts';
-import type { CrashMarks } from '../memory/storage/turn-log.ts';
 
 /** Where memory is only asked, nothing is tidied. */
 export const noDreams: DreamFiles = {

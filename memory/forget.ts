@@ -8,9 +8,8 @@ import { type Claim, isBundled, isGroup, type MemoryNode } from './model/node.ts
 import { taskId } from './model/task.ts';
 import { fileMarks, type TurnText } from './model/turn.ts';
 import type { LibraryPages } from './pages/library-pages.ts';
-import type { IdSetFile } from './storage/fs/set-files.ts';
+import type { IdSetFile, MarkedTurn } from './storage/fs/set-files.ts';
 import type { NodeFiles } from './storage/node-files.ts';
-import type { MarkedTurn } from './storage/turn-log.ts';
 import type { TaskSources } from './tasks/task-sources.ts';
 import type { Tasks } from './tasks/tasks.ts';
 import { isCall } from './text/actions.ts';

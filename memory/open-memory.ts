@@ -19,9 +19,9 @@ import type { Reranker } from './recall/reranking.ts';
 import type { ShareOptions } from './share/parts.ts';
 import { SHARED_ID, taskKey } from './share/row.ts';
 import type { Sharing } from './share.ts';
-import type { IdSetFile } from './storage/fs/set-files.ts';
+import type { IdSetFile, TurnWork } from './storage/fs/set-files.ts';
 import { libraryPaths } from './storage/paths.ts';
-import type { Journal, TurnWork } from './storage/turn-log.ts';
+import type { Journal } from './storage/turn-log.ts';
 import type { Tasks } from './tasks/tasks.ts';
 
 const SNAPSHOTS = 20;

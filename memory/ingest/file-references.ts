@@ -7,8 +7,8 @@ import type { CapturedTurn } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { type FileChange, type FileMark, fileMarks } from '../model/turn.ts';
+import type { FileState, SourceFiles } from '../storage/fs/project-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
-import type { FileState, SourceFiles } from '../storage/project-files.ts';
 import { type Block, getBlocks } from './content-blocks.ts';
 
 /** Files are hashed before the turn is journaled, so a slow disk must not delay the write. */

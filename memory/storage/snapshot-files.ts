@@ -4,9 +4,10 @@ import { compareText } from '../../common/text.ts';
 import { MemoryNode } from '../model/node-schema.ts';
 import { type ArchivedPage, archiveLines, parseArchive, type RemovedNodes, scrubLine } from './archive.ts';
 import type { FactFiles } from './fact-files.ts';
+import type { PageFiles } from './fs/page-files.ts';
 import type { NodeFiles } from './node-files.ts';
 import type { NodeRegistry } from './node-registry.ts';
-import { PAGE_NAMES, type PageFiles, PageRewrite } from './page-files.ts';
+import { PAGE_NAMES, PageRewrite } from './page-files.ts';
 
 export interface SnapshotInfo {
   readonly id: string;

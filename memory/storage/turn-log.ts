@@ -1,4 +1,3 @@
-import type { CapturedTurn } from '../../common/turn.ts';
 import type { JournalTurn } from '../model/turn.ts';
 
 /** Append-only raw turns; the only copy of what was trimmed. */
@@ -12,18 +11,4 @@ export interface Journal {
   /** Rewrites the session without these turns; nothing of them stays on disk. */
   remove(sessionId: string, turnIds: readonly string[]): Promise<void>;
   close(): Promise<void>;
-}
-
-export type TurnWork = 'read' | 'compact';
-
-export type MarkedTurn = Pick<CapturedTurn, 'sessionId' | 'turnId' | 'atMs'>;
-
-/** Turns are marked while they are worked on, so that the next process knows what this one died of. */
-export interface CrashMarks {
-  during<T>(what: TurnWork, turns: readonly MarkedTurn[], work: () => Promise<T>): Promise<T>;
-  /** A process died of it, or of one beside it: work on it alone. */
-  isSuspect(turnId: string): boolean;
-  /** A second one did: leave it. */
-  isSkipped(turnId: string): boolean;
-  skipped(): readonly MarkedTurn[];
 }

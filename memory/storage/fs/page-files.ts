@@ -4,7 +4,7 @@ import path from 'node:path';
 import { createMutex, type Mutex } from '../../../common/async.ts';
 import type { Problem } from '../../../common/errors.ts';
 import { makeDirs, orMissing, readFileIfPresent, replaceFile, syncDir } from '../../../common/files.ts';
-import { PAGE_NAMES, type PageFiles, type PageRewrite } from '../page-files.ts';
+import { PAGE_NAMES, type PageFolder, type PageRewrite } from '../page-files.ts';
 import { projectSlug, sessionStem } from '../paths.ts';
 import { createFileCache, decodedIfAllowed, NO_FILE, removeTempFiles } from './file-cache.ts';
 
@@ -18,12 +18,11 @@ export interface PageFilesOptions {
   readonly exclusive?: Mutex;
 }
 
+/** The pages of the library: `topics/`, `plans/`, `inbox/` and three files beside them. */
+export type PageFiles = Awaited<ReturnType<typeof openPageFiles>>;
+
 /** Files that did not change since the last time are not read again. */
-export async function openPageFiles({
-  dir,
-  nodesDir,
-  exclusive = createMutex(),
-}: PageFilesOptions): Promise<PageFiles> {
+export async function openPageFiles({ dir, nodesDir, exclusive = createMutex() }: PageFilesOptions) {
   const folders = ['topics', 'plans', 'inbox'].map((name) => path.join(dir, name));
   for (const folder of [dir, ...folders]) await removeTempFiles(folder).catch(() => undefined);
   const getName = (file: string): string => path.relative(dir, file).split(path.sep).join('/');
@@ -59,7 +58,8 @@ export async function openPageFiles({
 
   return {
     dir,
-    async load() {
+    /** What is there. With `problems` where a file, or the folder, cannot be used. */
+    async load(): Promise<PageFolder> {
       const texts = new Map<string, string>();
       const problems: Problem[] = [];
       for (const cache of caches) {
@@ -88,8 +88,11 @@ export async function openPageFiles({
       if (blocked !== null) problems.push({ file: blocked, message: 'cannot be written; pages stay as they are' });
       return { texts, problems, isWritable: blocked === null };
     },
-    replace: (rewrite) => (rewrite.name.startsWith('inbox/') ? exclusive(() => replace(rewrite)) : replace(rewrite)),
-    getAddress({ project, session_id }) {
+    /** Makes the change where the file is as it was before; false, without a change, where somebody edited it. */
+    replace: (rewrite: PageRewrite): Promise<boolean> =>
+      rewrite.name.startsWith('inbox/') ? exclusive(() => replace(rewrite)) : replace(rewrite),
+    /** Address of a session's file, relative to the folder. */
+    getAddress({ project, session_id }: { readonly project: string; readonly session_id: string }): string {
       const file = path.join(nodesDir, projectSlug(project), `${sessionStem(session_id)}.md`);
       return getName(file).split('/').map(encodeURIComponent).join('/');
     },

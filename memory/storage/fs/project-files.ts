@@ -9,8 +9,7 @@ import { LruMap } from '../../../common/map.ts';
 import { isDirectoryName, resolveDirectory } from '../../../common/paths.ts';
 import { parseJson, trimEnd } from '../../../common/text.ts';
 import { EVERYWHERE } from '../../model/node.ts';
-import { isProjectPath } from '../../model/turn.ts';
-import type { SourceFiles } from '../project-files.ts';
+import { type FileMark, isProjectPath } from '../../model/turn.ts';
 import type { Journal } from '../turn-log.ts';
 
 /** Generated and recorded files of megabytes are no source that anybody reads. */
@@ -36,8 +35,14 @@ type Content =
   /** No regular file, outside the project, or the disk does not say. */
   | { readonly kind: 'none' };
 
+/** What the disk says of a marked file; `unknown` where it cannot or must not be read. */
+export type FileState = 'same' | 'changed' | 'deleted' | 'unknown';
+
+/** The projects' own files: only looked at, never written, and never one outside the project or with secrets. */
+export type SourceFiles = ReturnType<typeof createSourceFiles>;
+
 /** Reads the user's source files to hash them, and remembers the digest for as long as the file's stamps stay. */
-export function createSourceFiles({ now }: { readonly now: () => number }): SourceFiles {
+export function createSourceFiles({ now }: { readonly now: () => number }) {
   const read = createReader(now);
   const getCommit = createCommits(now);
   const places = createSemaphore(AT_ONCE);
@@ -54,22 +59,25 @@ export function createSourceFiles({ now }: { readonly now: () => number }): Sour
   }
 
   return {
-    getRoot(directory) {
+    /** The project's root for a working directory inside it; null where there is none. */
+    getRoot(directory: string | null): string | null {
       if (directory === null || !path.isAbsolute(directory) || directory.includes('\0')) return null;
       const root = getRepository(directory)?.top ?? path.resolve(directory);
       return path.dirname(root) === root ? null : root;
     },
-    getPlace(file, root, directory) {
+    /** The path inside `root`; null for one that leads out of it. Relative paths start from `directory`. */
+    getPlace(file: string, root: string, directory: string): string | null {
       if (file.includes('\0')) return null;
       const place = path.relative(root, path.resolve(directory, file)).split(path.sep).join('/');
       return isProjectPath(place) && !FOREIGN.test(place) ? place : null;
     },
-    async mark(root, file) {
+    /** Null where there is no such file now. May take as long as the disk does. */
+    async mark(root: string, file: string): Promise<FileMark | null> {
       const loaded = await content(root, file);
       if (loaded.kind === 'missing' || loaded.kind === 'none') return null;
       return { path: file, sha256: loaded.kind === 'digest' ? loaded.sha256 : '', commit: getCommit(root) };
     },
-    async compare(root, { path: file, sha256 }) {
+    async compare(root: string, { path: file, sha256 }: FileMark): Promise<FileState> {
       if (sha256.length < 8) return 'unknown';
       const loaded = await content(root, file);
       if (loaded.kind === 'missing') return 'deleted';

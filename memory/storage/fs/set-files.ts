@@ -3,7 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { appendDurably, readFileIfPresent } from '../../../common/files.ts';
 import { parseJson } from '../../../common/text.ts';
-import type { CrashMarks, MarkedTurn, TurnWork } from '../turn-log.ts';
+import type { CapturedTurn } from '../../../common/turn.ts';
 
 const Closing = z.object({ session_id: z.string().min(1), closed_at: z.iso.datetime() });
 
@@ -44,6 +44,13 @@ export function createIdSetFile(file: string, form = HASH) {
   };
 }
 
+export type TurnWork = 'read' | 'compact';
+
+export type MarkedTurn = Pick<CapturedTurn, 'sessionId' | 'turnId' | 'atMs'>;
+
+/** Turns are marked while they are worked on, so that the next process knows what this one died of. */
+export type CrashMarks = Awaited<ReturnType<typeof openCrashMarks>>;
+
 const Marked = z.object({
   what: z.enum(['read', 'compact']),
   turnId: z.string(),
@@ -70,7 +77,7 @@ export async function openCrashMarks({
   readonly dir: string;
   readonly version: string;
   readonly onMark?: ((what: TurnWork, turnId: string) => void) | undefined;
-}): Promise<CrashMarks> {
+}) {
   const [readingFile, crashesFile] = [path.join(dir, 'reading'), path.join(dir, 'crashes')];
   const left = z.array(Marked).safeParse(parseJson((await readFileIfPresent(readingFile)) ?? '[]'));
   const append = (turns: readonly Marked[], survived?: true): Promise<void> =>
@@ -103,7 +110,7 @@ export async function openCrashMarks({
   }
   write();
   return {
-    async during(what, turns, work) {
+    async during<T>(what: TurnWork, turns: readonly MarkedTurn[], work: () => Promise<T>): Promise<T> {
       const own = turns.map(({ turnId, sessionId, atMs }) => ({ what, turnId, sessionId, atMs }));
       marked.add(own);
       write();
@@ -117,9 +124,11 @@ export async function openCrashMarks({
         if (survivors.length > 0) await append(survivors, true).catch(() => undefined);
       }
     },
-    isSuspect: (turnId) => Marked.shape.what.options.some((what) => crashes.has(getKey(what, turnId))),
-    isSkipped: (turnId) => skipped.has(turnId),
-    skipped: () => [...skipped.values()],
+    /** A process died of it, or of one beside it: work on it alone. */
+    isSuspect: (turnId: string): boolean => Marked.shape.what.options.some((what) => crashes.has(getKey(what, turnId))),
+    /** A second one did: leave it. */
+    isSkipped: (turnId: string): boolean => skipped.has(turnId),
+    skipped: (): readonly MarkedTurn[] => [...skipped.values()],
   };
 }
 
