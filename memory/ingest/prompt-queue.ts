@@ -19,16 +19,16 @@ interface Place {
   readonly turn: number;
 }
 
-interface Item {
-  blocks: readonly Block[];
-  readonly text: string;
-  readonly atMs: number;
-  readonly id: string;
-  after: number;
-  /** `repeated`: a user message has it. */
-  state: 'waiting' | 'joined' | 'withdrawn' | 'repeated';
-  isAttached: boolean;
-  isRemoved: boolean;
+type Item = ReturnType<typeof newItem>;
+
+/** `repeated`: a user message has it. */
+type ItemState = 'waiting' | 'joined' | 'withdrawn' | 'repeated';
+
+function newItem(content: unknown, { atMs, turn: after }: Place) {
+  const blocks = findBlocks(content);
+  const text = getText(blocks);
+  const state = 'waiting' as ItemState;
+  return { blocks, text, atMs, id: `queued ${atMs} ${text}`, after, state, isAttached: false, isRemoved: false };
 }
 
 /** `remove` lines of versions before 2.1.246 give no reason. */
@@ -49,13 +49,10 @@ export function createPromptQueue() {
   let dequeued = 0;
   let isPrompted = false;
 
-  const inState = (state: Item['state']): Item[] => items.filter((item) => item.state === state);
+  const inState = (state: ItemState): Item[] => items.filter((item) => item.state === state);
 
-  function add(content: unknown, { atMs, turn }: Place): Item {
-    const blocks = findBlocks(content);
-    const text = getText(blocks);
-    const id = `queued ${atMs} ${text}`;
-    const item: Item = { blocks, text, atMs, id, after: turn, state: 'waiting', isAttached: false, isRemoved: false };
+  function add(content: unknown, at: Place): Item {
+    const item = newItem(content, at);
     items.push(item);
     return item;
   }

@@ -1,4 +1,4 @@
-import { createSerialQueue, type SerialQueue } from '../../common/async.ts';
+import { createSerialQueue } from '../../common/async.ts';
 import type { TurnText } from '../model/turn.ts';
 
 /** A turn that no node covers yet. */
@@ -6,19 +6,23 @@ export interface BufferedTurn extends TurnText {
   readonly project: string;
 }
 
-export interface Session {
-  readonly id: string;
-  readonly serial: SerialQueue;
-  /** Of the last turn. */
-  project: string;
-  buffer: BufferedTurn[];
-  /** The last compacted turn, which a short reply may answer. */
-  before: TurnText | undefined;
-  hydration: Promise<void> | null;
-  sensing: boolean;
-  idle: NodeJS.Timeout | null;
-  /** Tasks running or queued. */
-  busy: number;
+export type Session = ReturnType<typeof newSession>;
+
+function newSession(id: string, onError: (error: unknown) => void) {
+  return {
+    id,
+    serial: createSerialQueue(onError),
+    /** Of the last turn. */
+    project: '',
+    buffer: [] as BufferedTurn[],
+    /** The last compacted turn, which a short reply may answer. */
+    before: undefined as TurnText | undefined,
+    hydration: null as Promise<void> | null,
+    sensing: false,
+    idle: null as NodeJS.Timeout | null,
+    /** Tasks running or queued. */
+    busy: 0,
+  };
 }
 
 export interface SessionCacheOptions {
@@ -61,17 +65,7 @@ export function createSessionCache({ mayEvictBuffered, onError, onEvict, limit =
     has: (id: string): boolean => sessions.has(id),
     /** Returns the cached session or an empty one that the caller has to hydrate. */
     restore(id: string): Session {
-      const session = sessions.get(id) ?? {
-        id,
-        serial: createSerialQueue((error) => onError(id, error)),
-        project: '',
-        buffer: [],
-        before: undefined,
-        hydration: null,
-        sensing: false,
-        idle: null,
-        busy: 0,
-      };
+      const session = sessions.get(id) ?? newSession(id, (error) => onError(id, error));
       sessions.delete(id);
       sessions.set(id, session);
       return session;

@@ -12,17 +12,7 @@ export interface Entry {
   blocks: Block[];
 }
 
-interface Agent {
-  readonly id: string;
-  readonly entries: Entry[];
-  readonly seen: Set<string>;
-  prompt: string;
-  callId: string;
-  model: string;
-  startMs: number;
-  atMs: number;
-  lines: number;
-}
+type Agent = ReturnType<typeof newAgent>;
 
 /** Transcripts of subagents, and the turns that started them. */
 export function createSubagents() {
@@ -121,10 +111,10 @@ export function isSpoken({ type, message, isMeta, isApiErrorMessage }: Line): bo
   return (type === 'user' || type === 'assistant') && message['role'] === type && message['model'] !== '<synthetic>';
 }
 
-function newAgent(id: string, atMs: number): Agent {
+function newAgent(id: string, atMs: number) {
   const startMs = Number.isNaN(atMs) ? 0 : atMs;
   const texts = { prompt: '', callId: '', model: '' };
-  return { id, ...texts, entries: [], seen: new Set(), startMs, atMs: startMs, lines: 0 };
+  return { id, ...texts, entries: [] as Entry[], seen: new Set<string>(), startMs, atMs: startMs, lines: 0 };
 }
 
 /** Adds blocks to the message that they are part of: the results of parallel calls belong to one. */

@@ -1,6 +1,6 @@
 import { LruMap } from '../../common/map.ts';
 import { clip, neutralLine } from '../../common/text.ts';
-import { isContinuation, type Origin } from '../../common/turn.ts';
+import { isContinuation } from '../../common/turn.ts';
 import { type JournalTurn, spokenText, type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { Journal } from '../storage/turn-log.ts';
 import { type JoinedRecords, type JoinedTurn, joinParts } from './join-parts.ts';
@@ -10,13 +10,7 @@ import { readTurn, readTurnPart } from './turn-trust.ts';
 /** Older turns are found through the search index; the cache serves recent ones. */
 const CACHED_CHARS = 1_000_000;
 
-interface TurnWords {
-  /** Marked, see `getParts`. */
-  readonly text: string;
-  readonly origin: Origin;
-  /** What was said, see `getQuote`. */
-  readonly quote: string;
-}
+type TurnWords = ReturnType<typeof findWords>;
 
 /** Reads raw turns: each once, in its latest form, under its canonical id. */
 export type TurnReader = ReturnType<typeof createTurnReader>;
@@ -89,7 +83,7 @@ export function createTurnReader(
   };
 }
 
-function findWords(turn: TurnText): TurnWords {
+function findWords(turn: TurnText) {
   return { text: spokenText(turn), origin: withoutToolOutput(turn).origin, quote: getQuote(turn) };
 }
 

@@ -18,22 +18,6 @@ import { DOCUMENT, documentText } from './chunk-document.ts';
 import { type Block, contentText, digestText, findTexts, getBlocks, isText, stripInjected } from './content-blocks.ts';
 import { commandOrigin, isInside } from './shell-command.ts';
 
-interface Reading {
-  readonly projectDir: string | null;
-  readonly isDocument: boolean;
-  /** From a file: neither the user nor the assistant wrote it in this conversation. */
-  readonly isCopy: boolean;
-  readonly isUntyped: boolean;
-  readonly getOrigin: (text: string) => Origin | undefined;
-  readonly user: string[];
-  readonly queued: string[];
-  readonly parts: TurnPart[];
-  readonly flow: FlowText[];
-  readonly repeats: ReadonlySet<number>;
-  readonly uses: Map<string, Block>;
-  tainted: boolean;
-}
-
 type Marked = CapturedTurn & Partial<Pick<JournalTurn, 'files' | 'echoes' | 'recalled' | 'origins' | 'repeats'>>;
 
 /**
@@ -42,33 +26,39 @@ type Marked = CapturedTurn & Partial<Pick<JournalTurn, 'files' | 'echoes' | 'rec
  */
 export const readTurn = (turn: Marked): TurnText => readTurnPart(turn, false).text;
 
-/** Reads a part of a turn. @param tainted  whether the preceding parts were, as is returned for the next one */
-export function readTurnPart(turn: Marked, tainted: boolean) {
+type Reading = ReturnType<typeof newReading>;
+
+function newReading(turn: Marked, tainted: boolean) {
   const { projectDir, model, origins: known = {} } = turn;
   const isDocument = model === DOCUMENT;
-  const isCopy = isDocument || turn.imported === 'file';
   const hasKnown = Object.keys(known).length > 0;
-  const reading: Reading = {
+  return {
     projectDir,
     isDocument,
-    isCopy,
+    /** From a file: neither the user nor the assistant wrote it in this conversation. */
+    isCopy: isDocument || turn.imported === 'file',
     isUntyped: turn.untyped === true,
-    getOrigin: (text) => (hasKnown ? known[digestText(text)] : undefined),
-    user: [],
-    queued: [],
-    parts: [],
-    flow: [],
+    getOrigin: (text: string): Origin | undefined => (hasKnown ? known[digestText(text)] : undefined),
+    user: [] as string[],
+    queued: [] as string[],
+    parts: [] as TurnPart[],
+    flow: [] as FlowText[],
     repeats: new Set(turn.repeats),
-    uses: new Map(),
+    uses: new Map<string, Block>(),
     tainted: tainted || turn.echoes === true,
   };
+}
+
+/** Reads a part of a turn. @param tainted  whether the preceding parts were, as is returned for the next one */
+export function readTurnPart(turn: Marked, tainted: boolean) {
+  const reading = newReading(turn, tainted);
+  const { parts, flow, queued, isCopy } = reading;
   for (const message of turn.messages) {
     if (message.role === 'user')
       readUserMessage(message, reading, turn.merged === true && message === turn.messages[0]);
     else if (message.role === 'system') readSystemMessage(message, reading);
     else for (const block of getBlocks(message)) readAssistantBlock(block, reading);
   }
-  const { parts, flow, queued } = reading;
   const user = [...reading.user, ...queued].join('\n\n');
   const origins: Origin[] = parts.map((part) => part.origin);
   if (user !== '' || origins.length === 0) origins.push(isCopy ? 'tool' : 'user');
