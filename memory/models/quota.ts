@@ -233,13 +233,19 @@ export function createBackoff(clock: Clock, quota?: ModelQuota) {
 /** Decides whether our own model calls may run now and counts their usage across restarts. */
 export type Budget = Awaited<ReturnType<typeof openBudget>>;
 
-export interface StoredUsage extends Usage {
-  /** `YYYY-MM-DD`, UTC. */
-  readonly day: string;
-  readonly windows: readonly QuotaWindow[];
-  /** Least recently used first. */
-  readonly sessions: readonly SessionUsage[];
-}
+const Kept = z
+  .strictObject({
+    /** `YYYY-MM-DD`, UTC. */
+    day: z.string().regex(/^\d{4}-\d{2}-\d{2}$/),
+    calls: amount,
+    tokens: amount,
+    cost_usd: amount,
+    limits: z.array(QuotaWindow).max(100),
+    /** Least recently used first. */
+    sessions: z.array(SessionUsage).default([]),
+  })
+  .transform(({ cost_usd: costUsd, limits: windows, ...rest }) => ({ ...rest, costUsd, windows }));
+export type StoredUsage = z.infer<typeof Kept>;
 
 export interface UsageStore {
   load(): Promise<StoredUsage | null>;
@@ -348,22 +354,12 @@ export function createUsageCounter(now: () => number, kept: (Usage & { readonly 
   };
 }
 
-const Kept = z.strictObject({
-  day: z.string().regex(/^\d{4}-\d{2}-\d{2}$/),
-  calls: amount,
-  tokens: amount,
-  cost_usd: amount,
-  limits: z.array(QuotaWindow).max(100),
-  sessions: z.array(SessionUsage).default([]),
-});
-
 /** Stores the model usage of today and of each session, and the last reported limits. An unreadable file counts as empty. */
 export function createUsageFile(file: string, log: Log): UsageStore {
   return {
     async load(): Promise<StoredUsage | null> {
       try {
-        const { cost_usd: costUsd, limits: windows, ...rest } = Kept.parse(JSON.parse(await readFile(file, 'utf8')));
-        return { ...rest, costUsd, windows };
+        return Kept.parse(JSON.parse(await readFile(file, 'utf8')));
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
           log.warn("could not read today's model usage; counting from zero", { file, error });
