@@ -4,6 +4,7 @@ import type { TaskText } from '../tasks/task-files.ts';
 import { isPrivateText, type KeptReason } from './filter.ts';
 import type { ShareContext, SharedNode } from './parts.ts';
 import { findTask, type TaskPayload, taskKey } from './row.ts';
+import { isNewer } from './state.ts';
 
 export const digestOfTask = ({ name, text }: TaskText): string => sha256(`${name}\n${text}`);
 
@@ -40,10 +41,9 @@ export async function changedTasks(
  * @param here  the file that the task has here
  */
 export function planTask(payload: TaskPayload, entry: SharedNode | undefined, here: TaskText | null) {
-  const { version } = payload;
   const digest = digestOfTask(payload);
   const own = here === null ? null : digestOfTask(here);
   if (here !== null && findTask(here)?.created !== findTask(payload)?.created) return 'taken';
-  if (version < (entry?.version ?? 0) || (version === entry?.version && digest <= entry.digest)) return 'none';
+  if (!isNewer({ version: payload.version, digest }, entry)) return 'none';
   return own === null || own === entry?.source ? 'save' : 'keep';
 }
