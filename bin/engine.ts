@@ -12,11 +12,7 @@ import {
 } from '../engine/index.ts';
 
 process.umask(0o077);
-try {
-  lowerWorkerPriority();
-} catch {
-  // A system that does not let us is a little less even, and nothing else.
-}
+lowerWorkerPriority();
 
 const HEARTBEAT_MS = 250;
 /** A drained engine has nothing left to lose; what still hangs then must not hold up a restart. */
