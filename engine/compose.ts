@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { statSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as after, setImmediate as nextTick } from 'node:timers/promises';
 import { leafSource } from '../certs/index.ts';
 import { DAY_MS, systemClock } from '../common/async.ts';
-import { type Config, loadConfig, readSettings } from '../common/config.ts';
+import { type Config, loadConfig, readSettings, writeSetting } from '../common/config.ts';
 import { CometError } from '../common/errors.ts';
 import { ensureDir, readOrCreateSecret } from '../common/files.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
@@ -21,6 +22,7 @@ import {
   openBudget,
   openJoinedFolders,
   openMemory,
+  type ShareSettings,
   type UsageCounter,
   type UsageStore,
 } from '../memory/index.ts';
@@ -62,7 +64,6 @@ import { openPolicy, type Policy } from './policy/index.ts';
 import { createPauseSwitch } from './policy/pause.ts';
 import { createSeals } from './policy/seal.ts';
 import { createSubagentSource, createSubagents } from './policy/subagents.ts';
-import { shareOptions } from './share-config.ts';
 import { openTranscripts } from './transcript/files.ts';
 import { createSessionTitles } from './transcript/session-titles.ts';
 
@@ -425,3 +426,33 @@ async function openStores(paths: HomePaths, redactor: Redactor, log: Log): Promi
     locked,
   };
 }
+
+/** Settings of `share` hold as soon as they are in the file, so that `comet-cc share` needs no restart. */
+function shareOptions(
+  env: NodeJS.ProcessEnv,
+  { configFile }: Pick<HomePaths, 'configFile'>,
+  { keepsHere }: Pick<Policy, 'keepsHere'>,
+) {
+  let latest: { readonly stamp: string; readonly settings: ShareSettings } | null = null;
+  return {
+    settings(): ShareSettings {
+      const stats = statSync(configFile, { throwIfNoEntry: false });
+      const stamp = `${stats?.ino} ${stats?.mtimeMs} ${stats?.size}`;
+      if (latest?.stamp !== stamp) latest = { stamp, settings: readShareSettings(env) };
+      return latest.settings;
+    },
+    isForbidden: keepsHere,
+    async keepSettings({ url, scope, projects, trusted, name }: Partial<ShareSettings>): Promise<void> {
+      const changed = { url, scope, name, projects: projects?.join(','), trust: trusted?.join(',') };
+      for (const [key, value] of Object.entries(changed))
+        if (value !== undefined) await writeSetting(env, `share.${key}`, value, true);
+    },
+  };
+}
+
+function readShareSettings(env: NodeJS.ProcessEnv): ShareSettings {
+  const { projects, trust, raw, ...others } = loadConfig(env).config.share;
+  return { ...others, raw: raw === 'on', projects: listed(projects), trusted: listed(trust) };
+}
+
+const listed = (text: string): string[] => text.split(/[\s,]+/).filter((each) => each !== '');

@@ -4,7 +4,7 @@ import { CometError, getOnly } from '../../common/errors.ts';
 import { getMode, type Mode } from '../../common/policy.ts';
 import { oneLine } from '../../common/text.ts';
 import { lowestOrigin, ORIGINS } from '../../common/turn.ts';
-import { publicNode, type SessionDetail } from '../../memory/index.ts';
+import { publicNode, type SessionDetail, SHARED_NAME, shareAddress } from '../../memory/index.ts';
 import { TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from '../../memory/recall/index.ts';
 import type { SessionTitles } from '../transcript/session-titles.ts';
 import { compactInput, promptInput, sessionInput, startInput, subagentInput } from './hooks.ts';
@@ -12,7 +12,6 @@ import { claudeImportInput } from './import-claude.ts';
 import { fileImportInput, importFile } from './import-file.ts';
 import { absolutePath as file, id, ids, projectPath as path, text } from './schema.ts';
 import { type EngineServices, type EngineStatus, operation } from './service.ts';
-import { shareOperations } from './share.ts';
 import {
   finishSessions,
   type NamedReceipt,
@@ -42,6 +41,10 @@ const taskFields = {
   topic: text.optional(),
   dependsOn: z.array(id).max(50).optional(),
 };
+/** Of a project, or who shares it. */
+const shared = z.string().min(1).max(400);
+/** Credentials of the shell that asks: passed on to the storage, and kept only while the engine runs. */
+const env = z.record(z.string().max(200), z.string().max(10_000)).default({});
 /** Who says it: the user at a terminal, or a program. */
 const saidBy = z.enum(['user', 'tool']);
 
@@ -354,7 +357,31 @@ export const operations = {
   'hooks/subagents': operation(subagentInput, ({ hooks }, input) => hooks.subagentStart(input)),
   'hooks/session-end': operation(sessionInput, ({ hooks }, input) => hooks.sessionEnd(input)),
 
-  ...shareOperations,
+  /** Memory on the user's other machines, or those of a team. */
+  'share/status': operation({}, ({ sharing }) => sharing.status()),
+  'share/look': operation({ url: shareAddress, env }, ({ sharing }, input) => sharing.look(input)),
+  'share/join': operation(
+    {
+      url: shareAddress,
+      first: z.boolean(),
+      scope: z.enum(['me', 'team']).optional(),
+      projects: z.array(shared).max(100).optional(),
+      name: z.string(),
+      env,
+    },
+    ({ sharing }, { url, first, scope = null, projects = null, name, env }) => {
+      if (!SHARED_NAME.test(name))
+        throw new CometError('usage', '--name is up to 40 letters, digits, dots, dashes and spaces');
+      return sharing.join({ url, scope, projects, name }, first, env);
+    },
+  ),
+  'share/preview': operation({ env }, ({ sharing }, { env }) => sharing.preview(env)),
+  'share/push': operation({ env }, async ({ sharing }, { env }) => ({ sent: await sharing.push(env) })),
+  'share/pull': operation({ env }, async ({ sharing }, { env }) => ({ added: await sharing.pull(env) })),
+  'share/trust': operation({ who: shared, trusted: z.boolean() }, ({ sharing }, { who, trusted }) =>
+    sharing.trust(who, trusted),
+  ),
+  'share/leave': operation({ env }, ({ sharing }, { env }) => sharing.leave(env)),
   ...uiOperations,
 };
 
