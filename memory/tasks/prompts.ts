@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Task } from '../model/task.ts';
-import { dataRule, fenced, getJsonSchema, type Prompt } from '../models/prompts/prompt.ts';
+import { createPrompt, fenced, type Prompt } from '../models/prompts/prompt.ts';
 import type { Activity } from './judge.ts';
 
 const Review = z.object({ review: z.string() });
@@ -12,20 +12,14 @@ const REVIEW_RULES = `You look once at a due task of a developer, and at the pag
 - review: at most six sentences: what is known about the task, what is still open, and the next step for the developer.
 - Use only what the task and the notes say. Start nothing, promise nothing, and ask for no further review.`;
 
-/** `fence` is a fresh random word. */
 export function reviewPrompt({ title, body }: Task, topic: string, fence: string): Prompt<string> {
   const first = [fenced('task', fence, `${title}\n${body}`.slice(0, REVIEWED_CHARS))];
   if (topic !== '') first.push(fenced('notes', fence, topic.slice(0, TOPIC_CHARS)));
-  return {
-    system: `${REVIEW_RULES}\n\n${dataRule(fence)}`,
-    user: `${first.join('\n\n')}\n\nReview this task.`,
-    schema: getJsonSchema(Review),
-    parse(value) {
-      const text = Review.parse(value).review.trim();
-      if (text === '') throw new Error('the answer holds no review');
-      return text;
-    },
-  };
+  const user = `${first.join('\n\n')}\n\nReview this task.`;
+  return createPrompt({ rules: REVIEW_RULES, fence, user, schema: Review }, ({ review }) => {
+    if (review.trim() === '') throw new Error('the answer holds no review');
+    return review.trim();
+  });
 }
 
 const Interruption = z.object({ interrupt: z.boolean() });
@@ -35,7 +29,6 @@ const INTERRUPTION_RULES = `A task of a developer is due while they work with Cl
 
 - interrupt: true only if it cannot wait until they pause: a deadline, an appointment, somebody who waits.`;
 
-/** `fence` is a fresh random word. */
 export function interruptionPrompt(
   { title, body, priority }: Pick<Task, 'title' | 'body' | 'priority'>,
   { answering, lastRequestMs, nowMs }: Activity & { readonly nowMs: number },
@@ -43,10 +36,6 @@ export function interruptionPrompt(
 ): Prompt<boolean> {
   const secondsAgo = Math.max(0, Math.round((nowMs - lastRequestMs) / 1_000));
   const state = `An answer is ${answering > 0 ? '' : 'not '}streaming. The last request came ${secondsAgo} s ago.`;
-  return {
-    system: `${INTERRUPTION_RULES}\n\n${dataRule(fence)}`,
-    user: `${fenced('task', fence, `${title}\n${body}`.slice(0, TASK_CHARS))}\n\nPriority: ${priority}. ${state}`,
-    schema: getJsonSchema(Interruption),
-    parse: (value) => Interruption.parse(value).interrupt,
-  };
+  const user = `${fenced('task', fence, `${title}\n${body}`.slice(0, TASK_CHARS))}\n\nPriority: ${priority}. ${state}`;
+  return createPrompt({ rules: INTERRUPTION_RULES, fence, user, schema: Interruption }, ({ interrupt }) => interrupt);
 }

@@ -3,7 +3,7 @@ import { clip } from '../../../common/text.ts';
 import { POLICIES } from '../../text/content-type.ts';
 import { split } from '../../text/sentences.ts';
 import type { DetailInput, DetailResult } from '../model.ts';
-import { dataRule, fenced, getJsonSchema, type Prompt } from './prompt.ts';
+import { createPrompt, fenced, type Prompt } from './prompt.ts';
 import { labelTurns, renderTranscript } from './transcript.ts';
 
 const TRANSCRIPT_CHARS = 120_000;
@@ -22,7 +22,7 @@ const RULES = `You write the detailed summary of one memory of a coding agent, f
 const BUNDLE = `
 - These turns are tool calls of one task: say ${POLICIES.execution_trace.rule}.`;
 
-/** `fence` is a fresh random word; lower `transcriptChars` for models with a smaller window. */
+/** Lower `transcriptChars` for models with a smaller window. */
 export function detailPrompt(
   input: DetailInput,
   fence: string,
@@ -35,12 +35,8 @@ export function detailPrompt(
     fenced('turns', fence, renderTranscript(input.turns, { labels: of, maxChars })),
     'Write the detailed summary.',
   ];
-  return {
-    system: `${RULES}${input.isBundle === true ? BUNDLE : ''}\n\n${dataRule(fence)}`,
-    user: sections.join('\n\n'),
-    schema: getJsonSchema(Answer),
-    parse: (value) => settle(Answer.parse(value).detail),
-  };
+  const rules = `${RULES}${input.isBundle === true ? BUNDLE : ''}`;
+  return createPrompt({ rules, fence, user: sections.join('\n\n'), schema: Answer }, ({ detail }) => settle(detail));
 }
 
 function settle(detail: string): DetailResult {

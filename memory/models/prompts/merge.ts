@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { clip } from '../../../common/text.ts';
 import type { MergeInput, MergeResult } from '../model.ts';
-import { dataRule, fenced, getJsonSchema, type Prompt } from './prompt.ts';
+import { createPrompt, fenced, type Prompt } from './prompt.ts';
 
 const SUMMARY_CHARS = 2_000;
 const GROUP_CHARS = 600;
@@ -25,21 +25,15 @@ ${SHARED}`,
 ${SHARED}`,
 };
 
-/** `fence` is a fresh random word. */
 export function mergePrompt({ kind, notes }: MergeInput, fence: string): Prompt<MergeResult> {
   const shown = notes.map(({ summary, trigger, facts }, at) =>
     [`[n${at + 1}] ${summary}`, `    ${trigger}`, ...facts.map((fact) => `    fact: ${fact}`)].join('\n'),
   );
-  return {
-    system: `${RULES[kind]}\n\n${dataRule(fence)}`,
-    user: `${fenced('notes', fence, shown.join('\n'))}\n\nJudge and write for these ${notes.length} notes.`,
-    schema: getJsonSchema(Answer),
-    parse(value) {
-      const { fits, summary, trigger } = Answer.parse(value);
-      const text = summary.trim();
-      if (fits && text === '') throw new Error('the answer holds no summary');
-      const most = kind === 'merge' ? SUMMARY_CHARS : GROUP_CHARS;
-      return { fits, summary: clip(text, most), trigger: clip(trigger.trim(), TRIGGER_CHARS) };
-    },
-  };
+  const user = `${fenced('notes', fence, shown.join('\n'))}\n\nJudge and write for these ${notes.length} notes.`;
+  return createPrompt({ rules: RULES[kind], fence, user, schema: Answer }, ({ fits, summary, trigger }) => {
+    const text = summary.trim();
+    if (fits && text === '') throw new Error('the answer holds no summary');
+    const most = kind === 'merge' ? SUMMARY_CHARS : GROUP_CHARS;
+    return { fits, summary: clip(text, most), trigger: clip(trigger.trim(), TRIGGER_CHARS) };
+  });
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { TurnText } from '../../model/turn.ts';
-import { dataRule, fenced, getJsonSchema, type Prompt } from './prompt.ts';
+import { createPrompt, fenced, type Prompt } from './prompt.ts';
 import { bareLabel, labelTurns, renderTranscript } from './transcript.ts';
 
 const TRANSCRIPT_CHARS = 24_000;
@@ -23,7 +23,6 @@ const RULES = `You test a developer's memory of past work with a coding agent. F
 - The answer is copied letter by letter from the turn: a value, a name, or a few words.
 - Leave out turns that answer no such question.`;
 
-/** `fence` is a fresh random word. */
 export function questionsPrompt(
   turns: readonly TurnText[],
   fence: string,
@@ -31,14 +30,11 @@ export function questionsPrompt(
   const { of } = labelTurns(turns);
   const transcript = renderTranscript(turns, { labels: of, maxChars: TRANSCRIPT_CHARS });
   const turnIds = new Map([...of].map(([turnId, label]) => [label, turnId]));
-  return {
-    system: `${RULES}\n\n${dataRule(fence)}`,
-    user: `${fenced('conversation', fence, transcript)}\n\nWrite the questions.`,
-    schema: getJsonSchema(Answer),
-    parse: (value) =>
-      Answer.parse(value).questions.flatMap(({ turn, question, answer }) => {
-        const turnId = turnIds.get(bareLabel(turn));
-        return turnId === undefined ? [] : [{ turnId, question, answer }];
-      }),
-  };
+  const user = `${fenced('conversation', fence, transcript)}\n\nWrite the questions.`;
+  return createPrompt({ rules: RULES, fence, user, schema: Answer }, ({ questions }) =>
+    questions.flatMap(({ turn, question, answer }) => {
+      const turnId = turnIds.get(bareLabel(turn));
+      return turnId === undefined ? [] : [{ turnId, question, answer }];
+    }),
+  );
 }

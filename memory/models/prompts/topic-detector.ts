@@ -28,7 +28,6 @@ load_level: how much worth keeping has piled up in all turns together
 redundancy_detected: true only when the newest turn repeats what an earlier one already settled and adds nothing; it is
   then filed with that turn.`;
 
-/** `fence` is a fresh random word. */
 export function topicDetectorPrompt(input: TopicShiftInput, fence: string): Prompt<TopicShiftReading> {
   const turns = [...input.buffer, input.turn].map((turn) => {
     const getLimit = (part: TurnPart): number => (part.kind === 'assistant' ? SAID_CHARS : TOOL_CHARS);
