@@ -2,7 +2,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import type { Receipt } from '../../../proxy/ledger/index.ts';
 import type { EngineServices } from '../service.ts';
 import { recalledFor } from '../summary.ts';
-import { getRow } from './cost.ts';
+import { type CostRow, getRow } from './cost.ts';
 
 type Services = Pick<
   EngineServices,
@@ -82,25 +82,20 @@ function getTokens({ received, sent, economics }: Receipt, billed: Receipt | und
 
 function getFigures({ ledger }: Services, sessionId: string, receipt: Receipt, billed: Receipt | undefined) {
   const totals = ledger.conversation(sessionId)?.totals;
-  const {
-    requests = 0,
-    net_saved_usd = 0,
-    untouched_usd = 0,
-    sent_usd = 0,
-  } = totals === undefined ? {} : getRow(totals);
+  const cost: Partial<CostRow> = totals === undefined ? {} : getRow(totals);
   const recalled = receipt.added.filter(({ current }) => current === true);
   const chars = recalled.reduce((sum, { text }) => sum + text.length, 0);
   return {
-    requests,
+    requests: cost.requests ?? 0,
     epoch: receipt.epoch,
     decision: receipt.economics.decision,
     ...getTokens(receipt, billed),
     recalled_tokens: Math.ceil(chars / CHARS_PER_TOKEN),
     recalled: recalledFor(receipt).length,
     /** Of the whole session. */
-    saved_usd: net_saved_usd,
-    untouched_usd,
-    sent_usd,
+    saved_usd: cost.net_saved_usd ?? 0,
+    untouched_usd: cost.untouched_usd ?? 0,
+    sent_usd: cost.sent_usd ?? 0,
     trimming_off: (billed ?? receipt).economics.trimming_off,
   };
 }

@@ -21,6 +21,7 @@ export const searchInput = z.strictObject({
 type Search = z.infer<typeof searchInput>;
 
 const MAX_RANKED = 200;
+const WORDS = ['project', 'kind', 'origin', 'importance'] as const;
 
 /**
  * Best first, ranked as recall ranks; without a query all memories, newest first. Tool results are
@@ -52,12 +53,9 @@ function toolNodes(nodes: readonly MemoryNode[], query: string): readonly Memory
   return nodes.filter((node) => node.kind === 'tool' && words.every((word) => getText(node).includes(word)));
 }
 
-function getFilter({ project, kind, origin, importance, sinceMs, quarantine }: Search) {
+function getFilter({ sinceMs, quarantine, ...search }: Search) {
   return (node: MemoryNode): boolean =>
-    (project === undefined || node.project === project) &&
-    (kind === undefined || node.kind === kind) &&
-    (origin === undefined || node.origin === origin) &&
-    (importance === undefined || node.importance === importance) &&
+    WORDS.every((key) => search[key] === undefined || node[key] === search[key]) &&
     (sinceMs === undefined || Date.parse(node.created_at) >= sinceMs) &&
     (quarantine === undefined || isQuarantined(node) === quarantine);
 }
