@@ -77,16 +77,16 @@ export async function ensureCerts(
 }
 
 /** The leaf to serve now, or why there is none. Reads the disk each time. */
-export function loadLeaf(paths: HomePaths, nowMs: number): store.LeafState {
+export function loadLeaf(paths: HomePaths, nowMs: number) {
   const state = store.loadLeaf(paths.certsDir, nowMs);
   if (state.kind === 'refused') return state;
   const file = path.join(paths.certsDir, 'root.pem');
   const doubt = inspectPrivateFile(file);
-  if (doubt !== null) return { kind: 'refused', reason: doubt, file };
+  if (doubt !== null) return store.refuse(doubt, file);
   const bundle = bundleFile(paths.certsDir);
   const bundleDoubt = inspectPrivateFile(bundle);
-  if (bundleDoubt !== null && bundleDoubt !== 'missing') return { kind: 'refused', reason: bundleDoubt, file: bundle };
-  return isIssuedBy(file, state.leaf.cert) ? state : { kind: 'refused', reason: 'damaged', file };
+  if (bundleDoubt !== null && bundleDoubt !== 'missing') return store.refuse(bundleDoubt, bundle);
+  return isIssuedBy(file, state.leaf.cert) ? state : store.refuse('damaged', file);
 }
 
 /** The proxy's leaf, checked on each call; `onRefused` is told why there is none. */
@@ -94,7 +94,7 @@ export function leafSource(options: {
   readonly paths: HomePaths;
   readonly now: () => number;
   readonly onRefused?: (state: { readonly reason: store.LeafProblem; readonly file: string }) => void;
-}): { leaf(): store.ServedLeaf | null } {
+}) {
   return {
     leaf() {
       const state = loadLeaf(options.paths, options.now());

@@ -18,41 +18,30 @@ import type { Issued } from './ca.ts';
 
 const GENERATION = ['root.pem', 'leaf.pem', 'leaf.key'] as const;
 
-export interface ServedLeaf {
-  readonly keyFile: string;
-  readonly certFile: string;
-  readonly key: string;
-  readonly cert: string;
-  readonly notAfterMs: number;
-}
-
-export type LeafState =
-  | { readonly kind: 'usable'; readonly leaf: ServedLeaf }
-  | { readonly kind: 'refused'; readonly reason: LeafProblem; readonly file: string };
-
 export type LeafProblem = FileProblem | 'expired' | 'not_yet_valid' | 'damaged' | 'key_mismatch';
 
+export const refuse = (reason: LeafProblem, file: string) => ({ kind: 'refused', reason, file }) as const;
+
 /** Reads the leaf in `dir`, and refuses one that other users could have read or written. */
-export function loadLeaf(dir: string, nowMs: number): LeafState {
+export function loadLeaf(dir: string, nowMs: number) {
   const [certFile, keyFile] = [path.join(dir, 'leaf.pem'), path.join(dir, 'leaf.key')];
   const openDir = inspectDir(dir);
-  if (openDir !== null) return { kind: 'refused', reason: openDir, file: dir };
+  if (openDir !== null) return refuse(openDir, dir);
   for (const file of [certFile, keyFile]) {
     const doubt = inspectPrivateFile(file);
-    if (doubt !== null) return { kind: 'refused', reason: doubt, file };
+    if (doubt !== null) return refuse(doubt, file);
   }
   try {
     const [cert, key] = [readFileSync(certFile, 'utf8'), readFileSync(keyFile, 'utf8')];
     // Cached because each connection asks for the same pair, and parsing takes 2 ms.
     if (lastPair?.cert !== cert || lastPair.key !== key) lastPair = readPair(cert, key);
     const { notBeforeMs, notAfterMs, isPair } = lastPair;
-    const refused = (reason: LeafProblem): LeafState => ({ kind: 'refused', reason, file: certFile });
-    if (nowMs >= notAfterMs) return refused('expired');
-    if (nowMs < notBeforeMs) return refused('not_yet_valid');
-    if (!isPair) return refused('key_mismatch');
-    return { kind: 'usable', leaf: { keyFile, certFile, key, cert, notAfterMs } };
+    if (nowMs >= notAfterMs) return refuse('expired', certFile);
+    if (nowMs < notBeforeMs) return refuse('not_yet_valid', certFile);
+    if (!isPair) return refuse('key_mismatch', certFile);
+    return { kind: 'usable', leaf: { keyFile, certFile, key, cert, notAfterMs } } as const;
   } catch {
-    return { kind: 'refused', reason: 'damaged', file: certFile };
+    return refuse('damaged', certFile);
   }
 }
 
