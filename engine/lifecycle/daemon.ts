@@ -48,7 +48,7 @@ export async function proxyToken(paths: HomePaths): Promise<string> {
 }
 
 /** Prepares a start: configuration, folders, certificates, and the daemon's environment. */
-export async function prepareDaemon(context: Context, flags: Partial<Config>): Promise<DaemonSetup> {
+export async function prepareDaemon(context: Context, flags: Partial<Config>) {
   const { paths } = context;
   const config = await context.config(flags);
   const { token, bundle } = await prepareAccess(context);
@@ -63,9 +63,11 @@ export async function prepareDaemon(context: Context, flags: Partial<Config>): P
   return {
     paths,
     port: config.port,
+    /** A start without a healthy engine by then fails. */
     startMs: config.startMs,
     token,
     bundle,
+    /** The daemon's whole environment, `COMET_CC_*` included. */
     env: {
       ...env,
       // Also for the claude -p children, which use the user's own proxy.
@@ -78,7 +80,7 @@ export async function prepareDaemon(context: Context, flags: Partial<Config>): P
       COMET_CC_UPSTREAM_CA: config.upstreamCa,
       ...(env['COMET_CC_CLAUDE_BIN'] ? { COMET_CC_CLAUDE_BIN: config.claudeBin } : {}),
       COMET_CC_UPSTREAM_PROXY: url === '' ? STRAIGHT : url,
-    },
+    } as NodeJS.ProcessEnv,
   };
 }
 
@@ -87,12 +89,7 @@ const RIVAL_MS = 2_000;
 const DRAIN_MS = 32_000;
 const SECOND_STOP_MS = 3_000;
 
-export interface DaemonSetup extends ProxyAccess {
-  readonly paths: HomePaths;
-  /** The daemon's whole environment, `COMET_CC_*` included. */
-  readonly env: NodeJS.ProcessEnv;
-  /** A start without a healthy engine by then fails. */
-  readonly startMs: number;
+export interface DaemonSetup extends Readonly<Awaited<ReturnType<typeof prepareDaemon>>> {
   /** Stays a child of this process and writes to its terminal, instead of running in the background. */
   readonly foreground?: boolean;
 }
