@@ -6,18 +6,14 @@ export type JoinedMessage = CapturedMessage & { readonly part?: string };
 
 export type JoinedTurn = Omit<JournalTurn, 'messages'> & { readonly messages: readonly JoinedMessage[] };
 
-export interface JoinedRecords {
-  /** Whole turns and the parts of incomplete turns, in order of arrival. */
-  readonly turns: readonly JoinedTurn[];
-  /** Parts and unfinished forms of these turns. */
-  readonly parts: readonly JournalTurn[];
-}
-
-/** Joins turns with the parts written before them, each message once. @param getName  canonical id */
-export function joinParts(
-  records: readonly JournalTurn[],
-  getName = (turnId: string): string => turnId,
-): JoinedRecords {
+/**
+ * Joins turns with the parts written before them, each message once.
+ *
+ * @param getName  canonical id
+ * @returns `turns`: whole ones and the parts of incomplete ones, in order of arrival; `parts`: those and unfinished forms
+ *   of the turns
+ */
+export function joinParts(records: readonly JournalTurn[], getName = (turnId: string): string => turnId) {
   const parts = new Map<string, JournalTurn>();
   for (const record of records) if (record.part !== undefined) parts.set(getName(record.turnId), record);
   const ids = new Set<string>();

@@ -3,7 +3,7 @@ import { clip, neutralLine } from '../../common/text.ts';
 import { isContinuation } from '../../common/turn.ts';
 import { type JournalTurn, spokenText, type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { Journal } from '../storage/turn-log.ts';
-import { type JoinedRecords, type JoinedTurn, joinParts } from './join-parts.ts';
+import { type JoinedTurn, joinParts } from './join-parts.ts';
 import type { TurnRegistry } from './turn-registry.ts';
 import { readTurn, readTurnPart } from './turn-trust.ts';
 
@@ -24,7 +24,7 @@ export function createTurnReader(
   const keep = (turn: TurnText): void => void cache.set(turn.turnId, findWords(turn));
   const getName = (turnId: string): string => turnRegistry.aliases(turnId)[0] ?? turnId;
 
-  async function joinSession(sessionId: string): Promise<JoinedRecords> {
+  async function joinSession(sessionId: string) {
     const latest = new Map<string, JournalTurn>();
     for (const turn of await journal.read(sessionId)) {
       const name = getName(turn.turnId);
