@@ -6,7 +6,7 @@ import { grouped } from '../common/map.ts';
 import { homePaths } from '../common/paths.ts';
 import { extractFacts } from '../memory/facts/extract-facts.ts';
 import { DEFAULT_ONTOLOGY } from '../memory/facts/index.ts';
-import { extractByRules } from '../memory/facts/rule-extractor.ts';
+import { extractByRules } from '../memory/facts/rules.ts';
 import { saidIn } from '../memory/facts.ts';
 import { readTurn } from '../memory/ingest/turn-trust.ts';
 import { openJournal } from '../memory/storage/fs/turn-log.ts';

@@ -14,8 +14,8 @@
 
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { summarizeByRules } from '../memory/compaction/extractive-summary.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
+import { summarizeByRules } from '../memory/compaction/rules-summary.ts';
 import { createStaticEmbedder } from '../memory/embeddings/static-embedder.ts';
 import type { TurnText } from '../memory/model/turn.ts';
 import { dialogues, type Labelled, storyConversations } from './labeled.ts';

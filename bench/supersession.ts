@@ -12,7 +12,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { ENDING_RULES, type EndingRules, endsStatement, getEnding } from '../memory/compaction/supersede.ts';
+import { ENDING_RULES, type EndingRules, endsStatement, getEnding } from '../memory/compaction/supersede-rules.ts';
 import { createTranscriptReader, isComplete } from '../memory/index.ts';
 import type { MemoryNode } from '../memory/model/node.ts';
 import { isClosed } from '../memory/text/validity.ts';

@@ -11,7 +11,7 @@ import { type DropReason, type ExtractedFact, extractFacts, type FactTurn } from
 import { type Fact, isOfUser } from './facts/fact.ts';
 import { type FactStore, getKey, type Similarity, type TurnSource } from './facts/fact-store.ts';
 import { type Concept, conceptNamed, type Ontology } from './facts/ontology.ts';
-import { extractByRules } from './facts/rule-extractor.ts';
+import { extractByRules } from './facts/rules.ts';
 import { fuzzySimilarity, isComparable } from './facts/similarity.ts';
 import type { ServiceParts } from './ingest/parts.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';

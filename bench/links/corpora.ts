@@ -1,5 +1,5 @@
 import { grouped } from '../../common/map.ts';
-import { summarizeByRules } from '../../memory/compaction/extractive-summary.ts';
+import { summarizeByRules } from '../../memory/compaction/rules-summary.ts';
 import { readTurn } from '../../memory/ingest/turn-trust.ts';
 import type { TurnText } from '../../memory/model/turn.ts';
 import type { ProposedNode } from '../../memory/models/model.ts';

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { CapturedTurn } from '../../common/turn.ts';
-import { DOCUMENT } from '../ingest/chunk-document.ts';
+import { DOCUMENT } from '../ingest/documents.ts';
 import { joinParts } from '../ingest/join-parts.ts';
 import { readTurn } from '../ingest/turn-trust.ts';
 import { parseDocument, parseSection } from '../model/markdown.ts';

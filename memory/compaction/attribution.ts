@@ -7,7 +7,7 @@ import { elide, getOwnLimit } from '../models/prompts/transcript.ts';
 import { repeatsShown } from '../text/repetition.ts';
 import { split } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
-import { NEGATIVE } from './supersede.ts';
+import { NEGATIVE } from './supersede-rules.ts';
 
 const LEAST_SHARE = 0.6;
 

@@ -3,7 +3,7 @@ import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { grouped, LruMap } from '../../common/map.ts';
 import { type CapturedTurn, isCleanOrigin, type MemoryLine } from '../../common/turn.ts';
-import { DOCUMENT } from '../ingest/chunk-document.ts';
+import { DOCUMENT } from '../ingest/documents.ts';
 import {
   createExternalTextTrackers,
   findRepeatedText,

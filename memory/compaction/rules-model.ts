@@ -3,8 +3,8 @@ import type { Corpus, Embedder } from '../embeddings/embedder.ts';
 import { DEFAULT_RULES } from '../facts/default-rules.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { LanguageModel } from '../models/model.ts';
-import { detailByRules, detectTopicShiftByRules, summarizeByRules } from './extractive-summary.ts';
-import { getChanged } from './supersede.ts';
+import { detailByRules, detectTopicShiftByRules, summarizeByRules } from './rules-summary.ts';
+import { getChanged } from './supersede-rules.ts';
 import { embeddedText, type TurnEmbeddings } from './topic-shift.ts';
 import { readTurnState } from './turn-state.ts';
 

@@ -21,6 +21,6 @@ export {
   type PersistenceClass,
   parseOntology,
 } from './ontology.ts';
-export { extractByRules } from './rule-extractor.ts';
+export { extractByRules } from './rules.ts';
 export { fuzzySimilarity } from './similarity.ts';
 export { createFactStore, type TurnFacts } from './turn-facts.ts';

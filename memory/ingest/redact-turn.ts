@@ -5,8 +5,8 @@ import type { CapturedMessage, CapturedTurn, Origin } from '../../common/turn.ts
 import { DISTINCT, findPrivateTexts, isIn, isJson, type Redactor, stringLiterals } from '../../redact/index.ts';
 import type { TurnText } from '../model/turn.ts';
 import { elide } from '../models/prompts/transcript.ts';
-import { DOCUMENT } from './chunk-document.ts';
 import { contentText, digestText, getBlocks } from './content-blocks.ts';
+import { DOCUMENT } from './documents.ts';
 import { findCandidates, ownTexts } from './turn-trust.ts';
 
 /** Tool traffic kept per part of a buffered turn; the model reads turns from the journal. */

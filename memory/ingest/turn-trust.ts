@@ -14,8 +14,8 @@ import {
 import type { JournalTurn, TurnPart, TurnText } from '../model/turn.ts';
 import { imageMark } from '../text/content-type.ts';
 import { type FlowText, repeatedLines } from '../text/repetition.ts';
-import { DOCUMENT, documentText } from './chunk-document.ts';
 import { type Block, contentText, digestText, findTexts, getBlocks, isText, stripInjected } from './content-blocks.ts';
+import { DOCUMENT, documentText } from './documents.ts';
 import { commandOrigin, isInside } from './shell-command.ts';
 
 type Marked = CapturedTurn & Partial<Pick<JournalTurn, 'files' | 'echoes' | 'recalled' | 'origins' | 'repeats'>>;

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { grouped } from '../../common/map.ts';
 import { compareText } from '../../common/text.ts';
-import { endsStatement, getEnding } from '../compaction/supersede.ts';
+import { endsStatement, getEnding } from '../compaction/supersede-rules.ts';
 import {
   addLine,
   getLines,

@@ -1,6 +1,6 @@
 import { sha256, trimEnd } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
-import { assertsValue } from '../compaction/supersede.ts';
+import { assertsValue } from '../compaction/supersede-rules.ts';
 import { isBundled, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
 import { type SectionName, statementText, toSlug } from '../model/page.ts';
 import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';

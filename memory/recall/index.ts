@@ -1,5 +1,5 @@
 export { neutralLine } from '../../common/text.ts';
-export { documentText } from '../ingest/chunk-document.ts';
+export { documentText } from '../ingest/documents.ts';
 export { TASK_MODES, TASK_PRIORITIES, TASK_STATUSES } from '../model/task-status.ts';
 export { parseFileLink } from '../model/turn.ts';
 export { contentTokens } from '../text/keywords.ts';

@@ -184,3 +184,10 @@ export function isNoise(sentence: string, by: 'user' | 'assistant'): boolean {
   if (by === 'assistant' && (OWN_RULES.test(sentence) || PROFILE.test(sentence))) return true;
   return !DECIDES.test(sentence) && PASSING.some((sign) => sign.test(sentence));
 }
+
+/** Words that only ask for what follows. */
+const POLITE =
+  /^(?:(?:ok(?:ay)?|yes|yeah|sure|hi|hey|hello|claude|great|thanks|please|so|and|now|also|well|question|can you|could you|would you|can we|could we|should we|let'?s|i(?:'d| would) like (?:you )?to|i want (?:you )?to|u[mh]+|(?:i've been|i was) thinking (?:about|that)|bitte|(?:kannst|könntest) du(?: (?:mir|uns|mal))?|por favor|pued[eo]s|podrías|peux-tu|pourrais-tu)(?![\p{L}\p{N}'])[\s,.!:-]{0,20}){1,6}/iu;
+
+/** Without the words that only ask for it. */
+export const findTask = (text: string): string => text.replace(POLITE, '');

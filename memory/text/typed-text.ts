@@ -173,6 +173,10 @@ export interface SpokenStatement {
   readonly shown: string;
 }
 
+/** The statements that the user says, and shows nothing in. */
+export const getOwn = (spoken: readonly SpokenStatement[]): Statement[] =>
+  spoken.flatMap(({ statement, shown }) => (shown === '' ? [statement] : []));
+
 /**
  * Whose words the statements of a prompt are, by paragraphs: one that speaks as a person does is the user's, one that is
  * led in, copied from a terminal or repeats the answer before is shown.

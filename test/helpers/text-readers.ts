@@ -2,22 +2,18 @@ import { runAtOnce } from '../../common/async.ts';
 import { clip, escaped, neutralLine, oneLine, unquoted } from '../../common/text.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
 import { attributedOrigin } from '../../memory/compaction/attribution.ts';
-import {
-  detailByRules,
-  detectTopicShiftByRules,
-  summarizeByRules,
-} from '../../memory/compaction/extractive-summary.ts';
-import { endsStatement, getEnding } from '../../memory/compaction/supersede.ts';
+import { detailByRules, detectTopicShiftByRules, summarizeByRules } from '../../memory/compaction/rules-summary.ts';
+import { endsStatement, getEnding } from '../../memory/compaction/supersede-rules.ts';
 import { readFlow } from '../../memory/compaction/topic-detector.ts';
 import { wordDrift } from '../../memory/compaction/topic-shift.ts';
-import { findTask, readTurnState, repeatsMemory } from '../../memory/compaction/turn-state.ts';
+import { readTurnState, repeatsMemory } from '../../memory/compaction/turn-state.ts';
 import { hashVector } from '../../memory/embeddings/static-embedder.ts';
 import { DEFAULT_ONTOLOGY } from '../../memory/facts/default-ontology.ts';
 import { extractFacts } from '../../memory/facts/extract-facts.ts';
-import { extractByRules } from '../../memory/facts/rule-extractor.ts';
-import { chunkDocument } from '../../memory/ingest/chunk-document.ts';
+import { extractByRules } from '../../memory/facts/rules.ts';
 import { createTranscriptReader } from '../../memory/ingest/claude-transcript.ts';
 import { stripInjected, stripOwnBlocks } from '../../memory/ingest/content-blocks.ts';
+import { chunkDocument } from '../../memory/ingest/documents.ts';
 import { createExternalTextTracker, createRepeatedTextFinder } from '../../memory/ingest/external-text.ts';
 import { touchedFiles } from '../../memory/ingest/file-references.ts';
 import { redactTurn, slimTurn } from '../../memory/ingest/redact-turn.ts';
@@ -40,7 +36,15 @@ import { getActions, getUrls } from '../../memory/text/actions.ts';
 import { findShown, getModality } from '../../memory/text/content-type.ts';
 import { contentTokens, getAnchors, getTags } from '../../memory/text/keywords.ts';
 import { isNearDuplicate, isSameMatter } from '../../memory/text/paraphrase.ts';
-import { getConcept, getValues, isAsking, isNoise, split, splitSentences } from '../../memory/text/sentences.ts';
+import {
+  findTask,
+  getConcept,
+  getValues,
+  isAsking,
+  isNoise,
+  split,
+  splitSentences,
+} from '../../memory/text/sentences.ts';
 import { readStateQuery } from '../../memory/text/state-query.ts';
 import { findStatements } from '../../memory/text/statements.ts';
 import { entityTokens, isPairedScript, tokenize } from '../../memory/text/tokenizer.ts';

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { parseAst } from 'vitest/node';
-import { endsStatement, getEnding } from '../../memory/compaction/supersede.ts';
+import { endsStatement, getEnding } from '../../memory/compaction/supersede-rules.ts';
 import { growingParts } from '../helpers/regex-parts.ts';
 import { readTree, type SourceFile } from '../helpers/source-tree.ts';
 import { UNITS } from '../helpers/text-readers.ts';
@@ -26,7 +26,7 @@ const PRODUCT = ['proxy', 'memory', 'certs', 'hooks', 'bin', 'engine', 'install'
 /** Files whose expressions may be slow on a long text, and never read one: chars at most, and how they are called. */
 const SHORT_TEXTS = new Map([
   [
-    'memory/compaction/supersede.ts',
+    'memory/compaction/supersede-rules.ts',
     {
       most: 400,
       read(text: string) {

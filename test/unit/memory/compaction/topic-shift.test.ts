@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { plantedConversation } from '../../../../bench/local/planted.ts';
-import { summarizeByRules } from '../../../../memory/compaction/extractive-summary.ts';
 import { createLocalModel } from '../../../../memory/compaction/rules-model.ts';
+import { summarizeByRules } from '../../../../memory/compaction/rules-summary.ts';
 import { isShift } from '../../../../memory/compaction/topic-shift.ts';
 import { createStaticEmbedder } from '../../../../memory/embeddings/static-embedder.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';

@@ -129,28 +129,6 @@ describe('the state that a turn leaves behind', () => {
   });
 
   test.each([
-    [
-      'todo for me: paint the intro. and ask Leo for the wind sound',
-      ['todo for me: paint the intro.', 'and ask Leo for the wind sound'],
-    ],
-    [
-      'remaining for the fair: the radio test at the lab, and the loader must refuse old images',
-      ['remaining for the fair: the radio test at the lab', 'the loader must refuse old images'],
-    ],
-    [
-      'die karte fehlt noch, und das formular muss bis freitag raus',
-      ['die karte fehlt noch', 'das formular muss bis freitag'],
-    ],
-    [
-      "the next board gets a fuse, i'll tell hw (Tomasz) on monday",
-      ["the next board gets a fuse, i'll tell hw (Tomasz) on monday"],
-    ],
-  ])('each to-do of: %s', (prompt, todos) => {
-    const { open } = readTurnState(say(prompt, 'Noted.'));
-    expect(open.map(({ text }) => text)).toEqual(todos.map((todo) => expect.stringContaining(todo)));
-  });
-
-  test.each([
     "let's make the debug overlay hidden",
     'figures: use pdf, not png.',
     'Plan A breaks on rebase, that is why we store the id.',
@@ -383,10 +361,6 @@ describe('the state that a turn leaves behind', () => {
       "Tenants must not see each other's invoices.",
     ],
     [
-      'Write the migration. It adds one column, and the index must not lock the table.',
-      'the index must not lock the table.',
-    ],
-    [
       'Das Skript darf die Produktion nicht anfassen. Schreib es bitte.',
       'Das Skript darf die Produktion nicht anfassen.',
     ],
@@ -551,14 +525,9 @@ describe('the state that a turn leaves behind', () => {
     ['Dmitri does the chart, he promised it until end of october.', true],
     ["I have to ask Yusuf for the raw data, he's on leave", true],
     ["catch me up, what's still missing for the launch", false],
-    ['El certificado caduca pronto, lo hago yo mañana.', true],
-    ['lo reviso mañana con Irene', true],
     ['yo lo probé esta mañana', false],
-    ['Das Zertifikat läuft ab, das mache ich morgen.', true],
-    ['ich frage Nils am Freitag nach dem Zugang', true],
     ['ich habe morgen Urlaub', false],
     ['heute morgen teste ich immer zuerst', false],
-    ["je le ferai demain, ou je m'en occupe lundi", true],
   ])('%s is a to-do: %s', (prompt, isOpen) => {
     const texts = readTurnState(say(prompt, 'Ok.')).open.map(({ text }) => text.replace(/ \(\d{4}-\d\d-\d\d\)/, ''));
     expect(texts).toEqual(isOpen ? [prompt] : []);

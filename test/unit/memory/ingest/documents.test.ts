@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CHUNK_SIZE, chunkDocument, documentDraft, documentTurn } from '../../../../memory/ingest/chunk-document.ts';
+import { CHUNK_SIZE, chunkDocument, documentDraft, documentTurn } from '../../../../memory/ingest/documents.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 
 const { maxChars, overlapChars } = CHUNK_SIZE;

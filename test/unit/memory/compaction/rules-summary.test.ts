@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { detectTopicShiftByRules, summarizeByRules } from '../../../../memory/compaction/extractive-summary.ts';
+import { detectTopicShiftByRules, summarizeByRules } from '../../../../memory/compaction/rules-summary.ts';
 import { topicRuns, wordDrift } from '../../../../memory/compaction/topic-shift.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import type { Claim } from '../../../../memory/model/node.ts';

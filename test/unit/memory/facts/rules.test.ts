@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_ONTOLOGY } from '../../../../memory/facts/default-ontology.ts';
 import { extractFacts, type FactTurn } from '../../../../memory/facts/extract-facts.ts';
-import { extractByRules } from '../../../../memory/facts/rule-extractor.ts';
+import { extractByRules } from '../../../../memory/facts/rules.ts';
 
 function factsIn(turn: Partial<FactTurn>): string[] {
   const whole = { user: '', assistant: '', ...turn };

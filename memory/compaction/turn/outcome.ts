@@ -1,0 +1,120 @@
+import { clip, trimEnd } from '../../../common/text.ts';
+import { getValues } from '../../text/sentences.ts';
+import type { Statement } from '../../text/statements.ts';
+import { CHANGED, CONCLUDES, ended, isTelling, isWeak, PASSES, PRONOUN } from './answer.ts';
+import { isOption } from './options.ts';
+
+export const OUTCOME_CHARS = 420;
+export const VERDICT_CHARS = 240;
+const IS_DONE = /^(?:done|fixed|committed|pushed|merged|erledigt|fertig|hecho|listo|完成|好了|완료)[.!]*$/i;
+/** Headings of lists that only say where. */
+export const ASIDE =
+  /^(?:(?:rejected|discarded|ruled out|not (?:chosen|taken))\b|alternatives considered|(?:verworfen|abgelehnt|descartad[oa]s?|rechazad[oa]s?)(?!\p{L})|已否决|기각|files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does|(?:key )?(?:benefits|advantages|strengths)|pros$|praise|legend\b)/iu;
+
+/** A heading, or what announces a list, of what was done. */
+const CHANGES =
+  /^(?:(?:the|a|key|main|final|here(?:'s| is)|what|summary(?: of)?|all) )*(?:changes?|changed|fix(?:es)?|refactoring)\b(?! (?:needed|required|to)\b)/i;
+/** Before a statement whose subject is in one that is left out. */
+export const GAP = '… ';
+
+/** The first statement where it is short, conclusions, then the end backwards: answers conclude last. */
+export function concluding(statements: readonly Statement[]): Statement[] {
+  const telling = statements.filter(isTelling);
+  const main = telling.filter((each) => !ASIDE.test(each.heading) && !isOption(each));
+  const chosen = new Map<Statement, string>();
+  let room = OUTCOME_CHARS;
+  const take = (each: Statement, text: string | null = each.text): boolean => {
+    if (chosen.has(each)) return true;
+    const size = (text ?? '').length + 2 + (PRONOUN.test(each.text) ? GAP.length : 0);
+    if (text === null || size > room) return false;
+    chosen.set(each, text);
+    room -= size;
+    return true;
+  };
+  const begin = ({ text, short, items: { length } }: Statement): string | null => {
+    if (length === 0) return null;
+    if (short.length < room - 4) return short;
+    return room - 4 < OUTCOME_CHARS / 2 ? null : beginList(text, room - 4, ` … (${length} in all)`) || null;
+  };
+  const strong = main.filter(({ text }) => !isWeak(text));
+  const [first] = strong;
+  if (first !== undefined && first.text.length <= VERDICT_CHARS) take(first);
+  const changes = strong.filter(({ heading, lead, text }) =>
+    [lead, CHANGED.test(text) ? heading : ''].some((each) => CHANGES.test(each)),
+  );
+  for (const each of changes.slice(0, 1)) if (!take(each)) take(each, begin(each));
+  for (const each of strong.filter(({ text }) => CONCLUDES.test(text)).slice(-2)) take(each);
+  const below = ({ heading }: Statement, at: number): boolean =>
+    CONCLUDES.test(heading) && strong[at - 1]?.heading !== heading;
+  for (const each of strong.filter(below).slice(-1)) take(each);
+  for (const each of strong.toReversed()) if (!take(each) && !take(each, begin(each))) break;
+  for (const each of main.length > 0 ? main : telling) take(each);
+  const hasSubject = (each: Statement): boolean => {
+    const before = statements[statements.indexOf(each) - 1];
+    return before === undefined || (isTelling(before) && take(before));
+  };
+  if (chosen.size === 0)
+    return telling.length > 0 ? telling.slice(-1) : statements.filter(({ text }) => IS_DONE.test(text)).slice(-1);
+  const told = telling.flatMap((each) => {
+    const text = chosen.get(each);
+    return text === undefined
+      ? []
+      : [{ ...each, text: PRONOUN.test(text) && !hasSubject(each) ? `${GAP}${text}` : text }];
+  });
+  return told.toSorted((one, other) => Number(PASSES.test(one.text)) - Number(PASSES.test(other.text)));
+}
+
+/** A text that is too long, with the first items of the list in it; '' where it has none. */
+export function beginList(text: string, maxChars: number, more = ' …'): string {
+  if (text.length <= maxChars) return text;
+  const at = text.lastIndexOf('; ', maxChars - more.length);
+  return at <= 0 ? '' : `${text.slice(0, at)}${more}`;
+}
+
+/** The texts where they fit; else the most telling that fits and what fits beside it; at least one, cut. */
+export function clipOutcome(lines: readonly string[], maxChars: number): string {
+  if (lines.join(' ').length + lines.length <= maxChars) return joinWithin(lines, maxChars);
+  const strong = lines.filter((text) => !isWeak(text));
+  const fitting = strong.filter((text) => text.length <= maxChars);
+  if (fitting.length === 0) return clip(strong[0] ?? lines[0] ?? '', maxChars);
+  const rank = (text: string): number => (CONCLUDES.test(text) ? 2 : 0) + Math.min(2, getValues(text).length);
+  const chosen = new Set(fitting.toSorted((one, other) => rank(other) - rank(one)).slice(0, 1));
+  const withGap = (text: string): string => {
+    const at = lines.indexOf(text);
+    return PRONOUN.test(text) && at > 0 && !chosen.has(lines[at - 1] as string) ? `${GAP}${text}` : text;
+  };
+  let room = maxChars - withGap([...chosen][0] ?? '').length;
+  for (const text of strong) {
+    if (chosen.has(text) || withGap(text).length + 2 > room) continue;
+    chosen.add(text);
+    room -= withGap(text).length + 2;
+  }
+  return joinWithin(strong.filter((text) => chosen.has(text)).map(withGap), maxChars);
+}
+
+/** The same, of texts that fit whole; where only the weak do, the first other one within `most`, or its first items. */
+export function clipWhole(lines: readonly string[], maxChars: number, most: number): string {
+  const within = lines.filter(({ length }) => length < maxChars);
+  const strong = lines.filter((text) => !isWeak(text));
+  if (strong.some((text) => within.includes(text))) return clipOutcome(within, maxChars);
+  return beginList(strong.find(({ length }) => length < most) ?? strong[0] ?? '', most);
+}
+
+/** Whole texts while they fit; where that is little, the next is cut. */
+export function joinWithin(texts: readonly string[], maxChars: number): string {
+  let text = '';
+  for (const each of texts) {
+    if (text !== '' && text.length + each.length + 2 > maxChars)
+      return text.length < maxChars * 0.4 ? `${text}${ended(text)} ${clip(each, maxChars - text.length - 2)}` : text;
+    text = text === '' ? clip(each, maxChars) : `${text}${ended(text)} ${each}`;
+  }
+  return text;
+}
+
+export const bare = (text: string): string => trimEnd(text, '.;。');
+
+const QUESTION_CHARS = 80;
+
+/** What was asked, before what was found. */
+export const asQuestion = (asked: string, maxChars = QUESTION_CHARS): string =>
+  asked === '' ? '' : `“${clip(bare(asked), maxChars)}” → `;
