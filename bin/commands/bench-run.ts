@@ -10,7 +10,7 @@ import { grouped } from '../../common/map.ts';
 import { homePaths } from '../../common/paths.ts';
 import { oneLine } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import { getClaudeEnvironment } from '../../engine/lifecycle/index.ts';
+import { getClaudeEnvironment, onSignals } from '../../engine/lifecycle/index.ts';
 import {
   type Answer,
   askForQuestions,
@@ -74,7 +74,7 @@ export async function runBench(flags: Flags, defaultCalls: string, { term, ...re
     remove();
     process.exit(130);
   };
-  process.once('SIGINT', interrupted).once('SIGTERM', interrupted).once('SIGHUP', interrupted);
+  const stopWatching = onSignals(['SIGINT', 'SIGTERM', 'SIGHUP'], interrupted);
   scratch = mkdtempSync(path.join(os.tmpdir(), 'comet-cc-bench-'));
   try {
     const byProject = [...grouped(turns, (each) => each.project).values()];
@@ -91,7 +91,7 @@ export async function runBench(flags: Flags, defaultCalls: string, { term, ...re
     term.print(flags, { ...report, seconds }, () => reportLines(report, term.width));
   } finally {
     term.progress('');
-    process.off('SIGINT', interrupted).off('SIGTERM', interrupted).off('SIGHUP', interrupted);
+    stopWatching();
     remove();
   }
 }

@@ -7,6 +7,7 @@ import {
   type DaemonSetup,
   isOurProxy,
   noProxyCovers,
+  onSignals,
   startDaemon,
   watchGuard,
   withoutOurs,
@@ -153,14 +154,7 @@ export async function runCommand({ command, args, env }: Route['child'], say: (t
 
 function passSignals(send: (signal: NodeJS.Signals) => void): () => void {
   const atTerminal = [process.stdin, process.stdout, process.stderr].some((stream) => stream.isTTY);
-  const passers = PASSED.map((signal) => {
-    const pass = (): void => {
-      if (!atTerminal || !FROM_TERMINAL.has(signal)) send(signal);
-    };
-    process.on(signal, pass);
-    return () => process.off(signal, pass);
+  return onSignals(PASSED, (signal) => {
+    if (!atTerminal || !FROM_TERMINAL.has(signal)) send(signal);
   });
-  return () => {
-    for (const stop of passers) stop();
-  };
 }

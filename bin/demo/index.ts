@@ -1,4 +1,6 @@
+import os from 'node:os';
 import { CometError } from '../../common/errors.ts';
+import { onSignals } from '../../engine/lifecycle/index.ts';
 import type { Term } from '../terminal/term.ts';
 import { createDirect, createProgress, getOutcome, type Outcome, printOutcome } from './report.ts';
 import { type RecalledLine, storyBrain } from './response.ts';
@@ -70,7 +72,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   }
 }
 
-const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Ctrl-C leaves nothing behind, whenever and however often it comes. */
 function closeOnSignal(opening: Promise<Stage>, term: Term): { received(): boolean; stop(): void } {
@@ -87,12 +89,6 @@ function closeOnSignal(opening: Promise<Stage>, term: Term): { received(): boole
       process.exit(code);
     }
   };
-  const handlers = Object.entries(SIGNALS).map(([signal, code]) => [signal, () => void leave(code)] as const);
-  for (const [signal, handler] of handlers) process.on(signal, handler);
-  return {
-    received: () => leaving,
-    stop: () => {
-      if (!leaving) for (const [signal, handler] of handlers) process.off(signal, handler);
-    },
-  };
+  const stop = onSignals(SIGNALS, (signal) => void leave(128 + os.constants.signals[signal]));
+  return { received: () => leaving, stop: () => void (leaving || stop()) };
 }

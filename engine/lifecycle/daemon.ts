@@ -278,11 +278,15 @@ function passSignals(child: ChildProcess): void {
   const pass = (signal: NodeJS.Signals): void => {
     if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
   };
-  const signals = ['SIGTERM', 'SIGINT'] as const;
-  for (const signal of signals) process.on(signal, pass);
-  child.once('exit', () => {
-    for (const signal of signals) process.off(signal, pass);
-  });
+  child.once('exit', onSignals(['SIGTERM', 'SIGINT'], pass));
+}
+
+/** @returns takes the listener away */
+export function onSignals(signals: readonly NodeJS.Signals[], listener: (signal: NodeJS.Signals) => void): () => void {
+  for (const signal of signals) process.on(signal, listener);
+  return () => {
+    for (const signal of signals) process.off(signal, listener);
+  };
 }
 
 function firstWord(child: ChildProcess, { paths, startMs, foreground }: DaemonSetup): Promise<Spawned> {
