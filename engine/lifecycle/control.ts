@@ -74,31 +74,28 @@ export async function askGuard(socket: string, request: GuardRequest, timeoutMs:
   }
 }
 
-function exchangeLine(socket: string, line: string, timeoutMs: number): Promise<string | null> {
-  return new Promise((resolve, reject) => {
-    let text = '';
-    const connection = net.connect({ path: socket });
-    const timer = setTimeout(() => {
-      connection.destroy();
-      reject(new CometError('daemon_unhealthy', 'the guard does not answer; see comet-cc logs'));
-    }, timeoutMs);
-    const settle = (answer: string | null): void => {
-      clearTimeout(timer);
-      connection.destroy();
-      resolve(answer);
-    };
-    connection.setEncoding('utf8');
-    connection.on('connect', () => connection.write(`${line}\n`));
-    connection.on('data', (chunk: string) => {
+async function exchangeLine(socket: string, line: string, timeoutMs: number): Promise<string | null> {
+  const connection = net.connect({ path: socket }).setEncoding('utf8');
+  const late = new CometError('daemon_unhealthy', 'the guard does not answer; see comet-cc logs');
+  const timer = setTimeout(() => connection.destroy(late), timeoutMs);
+  let text = '';
+  try {
+    connection.write(`${line}\n`);
+    for await (const chunk of connection as AsyncIterable<string>) {
       text += chunk;
       const end = text.indexOf('\n');
-      if (end >= 0) settle(text.slice(0, end));
-      else if (text.length > MAX_REPLY_BYTES) settle('');
-    });
-    connection.on('end', () => settle(text === '' ? null : text));
+      if (end >= 0) return text.slice(0, end);
+      if (text.length > MAX_REPLY_BYTES) return '';
+    }
+    return text === '' ? null : text;
+  } catch (error) {
+    if (error === late) throw late;
     // A refused or cut connection means that no guard listens, even if its socket is still on disk.
-    connection.on('error', () => settle(null));
-  });
+    return null;
+  } finally {
+    clearTimeout(timer);
+    connection.destroy();
+  }
 }
 
 /**
@@ -106,24 +103,17 @@ function exchangeLine(socket: string, line: string, timeoutMs: number): Promise<
  *
  * @param greeting  sent once connected
  */
-export function heldOpen(socket: string, signal: AbortSignal, greeting?: GuardRequest): Promise<boolean> {
-  return new Promise((resolve) => {
-    let connected = false;
-    const connection = net.connect({ path: socket });
-    connection.unref();
-    const leave = (): void => void connection.destroy();
-    signal.addEventListener('abort', leave, { once: true });
-    connection.once('connect', () => {
-      connected = true;
-      if (greeting !== undefined) connection.write(`${JSON.stringify(greeting)}\n`);
-    });
-    connection.on('error', leave);
-    connection.once('close', () => {
-      signal.removeEventListener('abort', leave);
-      resolve(connected);
-    });
-    connection.resume();
+export async function heldOpen(socket: string, signal: AbortSignal, greeting?: GuardRequest): Promise<boolean> {
+  let connected = false;
+  const connection = net.connect({ path: socket, signal }).unref();
+  connection.once('connect', () => {
+    connected = true;
+    if (greeting !== undefined) connection.write(`${JSON.stringify(greeting)}\n`);
   });
+  connection.on('error', () => {});
+  connection.resume();
+  await new Promise((resolve) => connection.once('close', resolve));
+  return connected;
 }
 
 /**
