@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { existsSync } from 'node:fs';
 import type http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -162,24 +162,17 @@ function createApp({ sessions, services, watch, log, page = PAGE }: UiServerOpti
 /** Until the browser leaves. A slow one gets each topic once. */
 async function sendChanges(stream: SSEStreamingApi, watch: Watch): Promise<void> {
   const waiting = new Set<Topic>();
-  let wake = (): void => {};
+  const bell = new EventEmitter();
   const leave = watch.follow((topics) => {
     for (const topic of topics) waiting.add(topic);
-    wake();
+    bell.emit('ring');
   });
-  stream.onAbort(() => wake());
+  stream.onAbort(() => void bell.emit('ring'));
   try {
     // A comment: the browser learns that it is connected, and that the engine is still there.
     for (await stream.write(': \n\n'); !stream.aborted; ) {
-      const isLate = await new Promise<boolean>((resolve) => {
-        const timer = setTimeout(() => resolve(true), HEARTBEAT_MS).unref();
-        wake = () => {
-          clearTimeout(timer);
-          resolve(false);
-        };
-        if (waiting.size > 0 || stream.aborted) wake();
-      });
-      if (isLate) await stream.write(': \n\n');
+      const late = AbortSignal.timeout(HEARTBEAT_MS);
+      if (waiting.size === 0) await once(bell, 'ring', { signal: late }).catch(() => stream.write(': \n\n'));
       const topics = [...waiting];
       waiting.clear();
       for (const topic of topics) await stream.writeSSE({ event: 'change', data: JSON.stringify({ topic }) });
