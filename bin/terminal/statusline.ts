@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import path from 'node:path';
 import { styleText } from 'node:util';
 import { clip, oneLine, parseJson, percentSaved, toRecord } from '../../common/text.ts';
@@ -63,13 +64,7 @@ export function statuslineText(view: StatuslineView | null | undefined, colored:
 async function stdin(timeoutMs: number): Promise<string> {
   if (process.stdin.isTTY) return '';
   const chunks: Buffer[] = [];
-  return await new Promise((resolve) => {
-    const done = (): void => resolve(Buffer.concat(chunks).toString('utf8'));
-    const late = setTimeout(done, timeoutMs);
-    process.stdin.on('data', (chunk: Buffer) => chunks.push(chunk));
-    process.stdin.once('error', done).once('end', () => {
-      clearTimeout(late);
-      done();
-    });
-  });
+  process.stdin.on('data', (chunk: Buffer) => chunks.push(chunk));
+  await once(process.stdin, 'end', { signal: AbortSignal.timeout(timeoutMs) }).catch(() => undefined);
+  return Buffer.concat(chunks).toString('utf8');
 }
