@@ -31,15 +31,18 @@ const PRIVATE_TAG = /<[\s/]{0,16}private\b/i;
 
 /** Null for a node that may leave, where it holds nothing private. */
 export function keptReason(node: MemoryNode, rules: ShareRules): KeptReason | null {
-  const { scope, projects, isForbidden, isWaiting } = rules;
-  if (isWaiting(node) || (scope === 'team' && isRedirect(node))) return 'draft';
+  if (rules.isWaiting(node) || (rules.scope === 'team' && isRedirect(node))) return 'draft';
   if (getTeammate(node) !== null) return 'received';
   if (isQuarantined(node)) return 'quarantined';
-  if (isForbidden(node.project)) return 'forbidden';
-  const isNamed = projects.includes(rules.getKey(node.project));
-  if (scope === 'team' && node.project === EVERYWHERE) return 'scope';
-  if (scope === 'team' ? !isNamed : projects.length > 0 && !isNamed) return 'project';
-  return null;
+  return keptPlace(node.project, rules.getKey(node.project), rules);
+}
+
+/** Null for a project of which things may leave. @param key  of it on every machine */
+export function keptPlace(project: string, key: string, rules: ShareRules): KeptReason | null {
+  const { scope, projects, isForbidden } = rules;
+  if (isForbidden(project)) return 'forbidden';
+  if (scope === 'team' && project === EVERYWHERE) return 'scope';
+  return (scope === 'team' || projects.length > 0) && !projects.includes(key) ? 'project' : null;
 }
 
 /** Redaction takes out what the tags enclose; a tag that is left says that it could not. */

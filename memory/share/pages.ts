@@ -2,7 +2,7 @@ import { grouped, memoize } from '../../common/map.ts';
 import { sha256 } from '../../common/text.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { type PageBlock, type PageRef, pageKey, type ReceivedBlock } from '../pages/page-blocks.ts';
-import { isPrivateText, type KeptReason } from './filter.ts';
+import { isPrivateText, type KeptReason, keptPlace } from './filter.ts';
 import type { ShareContext, SharedBlocks, SharedNode, ShareState } from './parts.ts';
 import { type BlockPayload, MAX_PAYLOAD_CHARS } from './row.ts';
 import { isNewer, type Peer } from './state.ts';
@@ -48,10 +48,9 @@ export async function changedBlocks(
   const getInstead = createReplacements(removals, known);
   const added = blocks.blocks.flatMap((block): LeavingBlock[] => {
     const { key: id, page, section, text, after, isPrivate } = block;
-    const isOther = rules.projects.length > 0 && !rules.projects.includes(page.project);
-    const reason = rules.isForbidden(page.project) ? 'forbidden' : isOther ? 'project' : null;
     const kept =
-      reason ?? (isPrivate || isPrivateText(text) ? 'private' : text.length > MAX_PAYLOAD_CHARS / 4 ? 'size' : null);
+      keptPlace(page.project, page.project, rules) ??
+      (isPrivate || isPrivateText(text) ? 'private' : text.length > MAX_PAYLOAD_CHARS / 4 ? 'size' : null);
     if (kept !== null) {
       stay(kept, id);
       return [];

@@ -139,6 +139,7 @@ export function getChange({ machine, name }: Peer, payload: Payload, reader: Rea
   if (payload.kind === 'card') return { kind: 'none' };
   const { projects } = reader;
   const isTeam = reader.scope === 'team';
+  const isOther = (project: string): boolean => (isTeam || projects.length > 0) && !projects.includes(project);
   if (isTeam && ['task', 'turn', 'block'].includes(payload.kind)) return 'invalid';
   if (payload.kind === 'task') {
     const task = findTask(payload);
@@ -146,8 +147,7 @@ export function getChange({ machine, name }: Peer, payload: Payload, reader: Rea
     return reader.isRemoved(taskKey(task)) ? { kind: 'none' } : payload;
   }
   if (payload.kind === 'block') {
-    const isOther = projects.length > 0 && payload.block !== null && !projects.includes(payload.block.page.project);
-    return isOther ? 'project' : payload;
+    return payload.block !== null && isOther(payload.block.page.project) ? 'project' : payload;
   }
   const nodeId = payload.kind === 'node' ? payload.node.node_id : payload.nodeId;
   const owner = reader.getOwner(nodeId);
@@ -159,7 +159,7 @@ export function getChange({ machine, name }: Peer, payload: Payload, reader: Rea
   if (reader.isRemoved(nodeId)) return { kind: 'none' };
   if (payload.kind === 'turn') return reader.raw ? payload : { kind: 'none' };
   const { node } = payload;
-  if ((isTeam || projects.length > 0) && !projects.includes(node.project)) return 'project';
+  if (isOther(node.project)) return 'project';
   if (!isTeam) return { kind: 'save', node: fromOwnMachine(node) };
   if (owner !== null && !isTheirs) return 'taken';
   if (isRedirect(node)) return 'invalid';

@@ -1,7 +1,7 @@
 import { sha256 } from '../../common/text.ts';
 import { patchTask } from '../model/task.ts';
 import type { TaskText } from '../tasks/task-files.ts';
-import { isPrivateText, type KeptReason } from './filter.ts';
+import { isPrivateText, type KeptReason, keptPlace } from './filter.ts';
 import type { ShareContext, SharedNode } from './parts.ts';
 import { findTask, type TaskPayload, taskKey } from './row.ts';
 import { isNewer } from './state.ts';
@@ -21,10 +21,9 @@ export async function changedTasks(
     const id = task === null ? '' : taskKey(task);
     if (task === null || removed.has(id)) continue;
     const project = task.project === '' ? '' : rules.getKey(task.project);
-    const isOther = rules.projects.length > 0 && !rules.projects.includes(project);
-    const reason = rules.isForbidden(task.project) ? 'forbidden' : isOther ? 'project' : null;
-    if (reason !== null || isPrivateText(file.text)) {
-      stay(reason ?? 'private', id);
+    const reason = keptPlace(task.project, project, rules) ?? (isPrivateText(file.text) ? 'private' : null);
+    if (reason !== null) {
+      stay(reason, id);
       continue;
     }
     if (state().known[id]?.source === source) continue;
