@@ -230,10 +230,14 @@ function createRequests({ catalogue, share: options }: Parts, { use, pullAll }: 
       askedIn(callerEnv, async (share) => {
         const { changed, tasks, blocks, gone, withdrawn, kept, turns } = await share.preview();
         return {
-          nodes: changed.map(({ node }) => ({ ...node, title: getTitle(node) })),
-          ...{ removed: gone.length, withdrawn: withdrawn.length, tasks: tasks.map(({ file }) => file) },
+          nodes: changed.map(({ said: { node } }) => ({ ...node, title: getTitle(node) })),
+          ...{ removed: gone.length, withdrawn: withdrawn.length },
+          tasks: tasks.map(({ said: { name, text } }) => ({ name, text })),
           /** What was written into pages by hand, as it would leave; without a text: what would be taken out. */
-          pages: blocks.leaving.map(({ block }) => ({ file: block?.page.file ?? '', text: block?.text ?? null })),
+          pages: blocks.leaving.map(({ said }) => ({
+            file: said.block?.page.file ?? '',
+            text: said.block?.text ?? null,
+          })),
           ...{ turns: turns.length, kept },
         };
       }),

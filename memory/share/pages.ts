@@ -3,19 +3,9 @@ import { sha256 } from '../../common/text.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { type PageBlock, type PageRef, pageKey, type ReceivedBlock } from '../pages/page-blocks.ts';
 import { isPrivateText, type KeptReason, keptPlace } from './filter.ts';
-import type { ShareContext, SharedBlocks, SharedNode, ShareState } from './parts.ts';
+import type { Leaving, ShareContext, SharedBlocks, SharedNode, ShareState } from './parts.ts';
 import { type BlockPayload, MAX_PAYLOAD_CHARS } from './row.ts';
 import { isNewer, type Peer } from './state.ts';
-
-/** A block that was written here since the last time, or taken out. */
-interface LeavingBlock {
-  readonly id: string;
-  readonly digest: string;
-  readonly source: string;
-  /** Block before it. */
-  readonly after: string;
-  readonly block: BlockPayload['block'];
-}
 
 /** Of two changes made apart at the same time the block stays. */
 const DIGEST = { here: 'here', gone: 'gone' } as const;
@@ -44,9 +34,9 @@ export async function changedBlocks(
   const faded = new Set(blocks.faded);
   const removals = blockIds(known)
     .filter((id) => whole.includes(known[id]?.source ?? '') && !present.has(id) && !faded.has(id))
-    .map((id): LeavingBlock => ({ id, digest: DIGEST.gone, source: '', after: '', block: null }));
+    .map((id): Leaving<'block'> => ({ id, digest: DIGEST.gone, source: '', said: { kind: 'block', id, block: null } }));
   const getInstead = createReplacements(removals, known);
-  const added = blocks.blocks.flatMap((block): LeavingBlock[] => {
+  const added = blocks.blocks.flatMap((block): Leaving<'block'>[] => {
     const { key: id, page, section, text, after, isPrivate } = block;
     const kept =
       keptPlace(page.project, page.project, rules) ??
@@ -57,8 +47,8 @@ export async function changedBlocks(
     }
     const source = getPlace(page, blocks);
     if (known[id]?.source === source) return [];
-    const instead = getInstead(id, after);
-    return [{ id, digest: DIGEST.here, source, after, block: { page, section, text, after, instead } }];
+    const left = { page, section, text, after, instead: getInstead(id, after) };
+    return [{ id, digest: DIGEST.here, source, said: { kind: 'block', id, block: left } }];
   });
   // A block comes before those that it replaces go: where it meets another in their place, both were written apart.
   const leaving = [...added, ...removals];
@@ -69,7 +59,7 @@ export async function changedBlocks(
 const blockIds = memoize((entries: ShareState['known']) => Object.keys(entries).filter((id) => id.startsWith('page ')));
 
 /** A block that went is replaced by the one that has its place now: behind the same block. */
-function createReplacements(removals: readonly LeavingBlock[], entries: Readonly<Record<string, SharedNode>>) {
+function createReplacements(removals: readonly Leaving<'block'>[], entries: Readonly<Record<string, SharedNode>>) {
   const free = new Map(removals.map(({ id }) => [entries[id]?.after ?? '', id]));
   return (id: string, after: string): string => {
     const place = free.get(after) ?? '';

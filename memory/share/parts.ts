@@ -11,7 +11,7 @@ import type { IdSetFile } from '../storage/fs/set-files.ts';
 import type { TaskText } from '../tasks/task-files.ts';
 import type { Bus } from './bus.ts';
 import type { ShareRules } from './filter.ts';
-import { canonicalJson, generateKeys, MACHINE_ID, Row } from './row.ts';
+import { canonicalJson, generateKeys, MACHINE_ID, type Payload, Row } from './row.ts';
 import { newSalt, sealingKey } from './seal.ts';
 import { Head, Peer } from './state.ts';
 
@@ -53,6 +53,12 @@ const SharedNode = z
   })
   .readonly();
 export type SharedNode = z.infer<typeof SharedNode>;
+
+/** What changed here, as it leaves in its next version. */
+export interface Leaving<Kind extends 'node' | 'task' | 'block'> extends Pick<SharedNode, 'digest' | 'source'> {
+  readonly id: string;
+  readonly said: Omit<Extract<Payload, { readonly kind: Kind }>, 'version'>;
+}
 
 /** What a machine keeps between runs; it holds the private key. */
 export const ShareState = z

@@ -2,7 +2,7 @@ import { sha256 } from '../../common/text.ts';
 import { patchTask } from '../model/task.ts';
 import type { TaskText } from '../tasks/task-files.ts';
 import { isPrivateText, type KeptReason, keptPlace } from './filter.ts';
-import type { ShareContext, SharedNode } from './parts.ts';
+import type { Leaving, ShareContext, SharedNode } from './parts.ts';
 import { findTask, type TaskPayload, taskKey } from './row.ts';
 import { isNewer } from './state.ts';
 
@@ -14,7 +14,7 @@ export async function changedTasks(
   removed: ReadonlySet<string>,
   stay: (reason: KeptReason, id: string) => void,
 ) {
-  const changed: { id: string; digest: string; source: string; file: TaskText }[] = [];
+  const changed: Leaving<'task'>[] = [];
   for (const file of rules.scope === 'me' ? await memory.tasks() : []) {
     const source = digestOfTask(file);
     const task = findTask(file);
@@ -28,7 +28,8 @@ export async function changedTasks(
     }
     if (state().known[id]?.source === source) continue;
     const text = redactor.text(project === task.project ? file.text : patchTask(file.text, { project }));
-    changed.push({ id, source, file: { name: file.name, text }, digest: digestOfTask({ name: file.name, text }) });
+    const left = { name: file.name, text };
+    changed.push({ id, source, digest: digestOfTask(left), said: { kind: 'task', ...left } });
   }
   return changed;
 }

@@ -1,8 +1,15 @@
 import { CometError } from '../../common/errors.ts';
-import type { MemoryNode } from '../model/node.ts';
 import { isPrivate, type KeptReason, keptReason, outgoing } from './filter.ts';
 import { changedBlocks, inOrder, PAGE_NODE, pageNodes } from './pages.ts';
-import { BATCH, getDigest, newState, type ShareContext, type SharedNode, type ShareState } from './parts.ts';
+import {
+  BATCH,
+  getDigest,
+  type Leaving,
+  newState,
+  type ShareContext,
+  type SharedNode,
+  type ShareState,
+} from './parts.ts';
 import { canonicalJson, MAX_PAYLOAD_CHARS, type Payload, type Row, rowDigest, signRow } from './row.ts';
 import { seal } from './seal.ts';
 import { type Head, OWN, planPublish } from './state.ts';
@@ -108,7 +115,7 @@ function getStamp({ looked, memory, rules, state }: ShareContext, removed: numbe
 async function pending(context: ShareContext, nodes = context.memory.nodes()) {
   const { rules, redactor, state, signal } = context;
   const kept: Partial<Record<KeptReason, number>> = {};
-  const changed: { id: string; node: MemoryNode; digest: string; source: string }[] = [];
+  const changed: Leaving<'node'>[] = [];
   const withdrawn: string[] = [];
   const removed = new Set(await context.removed.load());
   const stay = (reason: KeptReason, id: string): void => {
@@ -133,7 +140,7 @@ async function pending(context: ShareContext, nodes = context.memory.nodes()) {
     const digest = getDigest(clean);
     if (entry?.digest === digest) continue;
     if (JSON.stringify(clean).length > MAX_PAYLOAD_CHARS / 2) kept.size = (kept.size ?? 0) + 1;
-    else changed.push({ id: node.node_id, node: clean, digest, source });
+    else changed.push({ id: node.node_id, digest, source, said: { kind: 'node', node: clean } });
   }
   withdrawn.push(...(pages?.gone ?? []));
   const tasks = await changedTasks(context, removed, stay);
@@ -188,20 +195,13 @@ async function queue(context: ShareContext): Promise<void> {
     if (!isMe) add({ kind: 'tombstone', nodeId });
     entries[nodeId] = { ...(entries[nodeId] as SharedNode), digest: '', source: '', sequences: [] };
   }
-  for (const leaving of [...changed, ...tasks]) {
-    const { id, digest, source } = leaving;
+  for (const { id, digest, source, said } of [...changed, ...tasks, ...blocks.leaving]) {
     const { owner = OWN, version: last = 0, sequences = [] } = entries[id] ?? {};
     const version = last + 1;
-    const sequence = add(
-      'node' in leaving ? { kind: 'node', version, node: leaving.node } : { kind: 'task', version, ...leaving.file },
-    );
-    entries[id] = { owner, version, digest, source, sequences: [...sequences, sequence] };
-  }
-  for (const { id, digest, source, after, block } of blocks.leaving) {
-    const { owner = OWN, version: last = 0, sequences = [] } = entries[id] ?? {};
-    const sequence = add({ kind: 'block', version: last + 1, id, block });
-    if (block === null) old.push(...sequences);
-    entries[id] = { owner, version: last + 1, digest, source, after, sequences: block ? [...sequences, sequence] : [] };
+    const sequence = add({ ...said, version });
+    const isOut = said.kind === 'block' && said.block === null;
+    if (isOut) old.push(...sequences);
+    entries[id] = { owner, version, digest, source, sequences: isOut ? [] : [...sequences, sequence] };
   }
   if (blocks.leaving.length > 0) entries = inOrder(entries, blocks.order);
   for (const id of blocks.faded) {
