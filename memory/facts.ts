@@ -292,12 +292,13 @@ function resolveFact(prefix: string, all: readonly FactView[]): FactView {
 }
 
 /** What the user typed, and what the assistant says of its own; text from outside is in neither. */
-export function saidIn({ user, userOrigin, parts, recalled }: TurnText): FactTurn {
+export function saidIn({ user, prompts = [user], userOrigin, parts, recalled }: TurnText): FactTurn {
   const own = parts.flatMap(({ kind, origin, text, passages = [{ origin, text }] }) =>
     kind === 'assistant' && recalled !== true ? passages : [],
   );
   const answer = own.filter(({ origin }) => isCleanOrigin(origin)).map(({ text }) => text);
-  return { user: userOrigin === undefined ? user : '', assistant: answer.join('\n\n') };
+  const typed = userOrigin === undefined ? { user, prompts } : { user: '' };
+  return { ...typed, assistant: answer.join('\n\n') };
 }
 
 /** A negation also ends what says more of the same thing. */

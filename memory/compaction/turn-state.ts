@@ -9,7 +9,7 @@ import { contentTokens } from '../text/keywords.ts';
 import { repeatsShown } from '../text/repetition.ts';
 import { findTask, getConcept, getValues, isAsking, isNoise, LEAD_IN } from '../text/sentences.ts';
 import { readStateQuery } from '../text/state-query.ts';
-import { findStatements, type Statement } from '../text/statements.ts';
+import { findStatements, isOf, placed, type Statement } from '../text/statements.ts';
 import { findSpoken, getLetters, getOwn, type SpokenStatement, typedText, withoutMarkup } from '../text/typed-text.ts';
 import { clipItem, concedes, findOffer, ITEM_CHARS, ITEMS, isTelling, isWeak, readAnswer } from './turn/answer.ts';
 import { findDecisions, isRule } from './turn/decisions.ts';
@@ -111,15 +111,15 @@ export function readTurnState(turn: TurnText, before?: TurnText): TurnState {
 }
 
 function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
-  const typed = withoutResent(typedText(withoutImages(turn.user)).replace(CLIENT_COMMANDS, ''));
-  const stated = findStatements(typed);
+  const { prompts, typed, stated } = findTyped(turn);
   const noted = stated.filter(({ text }) => !isNoise(text, 'user'));
   const answer = readAnswer(turn);
   // A passing question is worth its answer.
   const request = noted.length === 0 && answer.said.some(isTelling) ? stated : noted;
   const reply = getReply(typed, turn, before);
   const bound = reply?.isFree === true ? null : reply;
-  const spoken = findSpoken(request, typed, before === undefined ? '' : getAnswers(before).join('\n'));
+  const heard = before === undefined ? '' : getAnswers(before).join('\n');
+  const spoken = prompts.flatMap((text, at) => findSpoken(request.filter(isOf(at)), text, heard));
   const own = getOwn(spoken);
   const isWhole = own.length === stated.length && typed.length <= ASKED_CHARS;
   const statedAsked = isWhole ? inSentences(typed) : findRequest(spoken, stated);
@@ -221,14 +221,23 @@ const inSentences = (typed: string): string => oneLine(typed.replace(PARAGRAPH, 
 const RESENT_CHARS = 4_000;
 const RESENT_LETTERS = 12;
 
-/** Without a prompt that was stopped and sent again. */
-function withoutResent(typed: string): string {
-  const prompts = typed.split('\n\n');
-  if (prompts.length < 2 || typed.length > RESENT_CHARS) return typed;
-  const letters = prompts.map(getLetters);
-  const isResent = (own: string, at: number): boolean =>
-    own.length >= RESENT_LETTERS && letters.slice(at + 1).some((later) => later.includes(own));
-  return prompts.filter((_, at) => !isResent(letters[at] as string, at)).join('\n\n');
+/** What was typed, prompt by prompt, without what was stopped and sent again. */
+function findTyped({ user, prompts = [user] }: TurnText) {
+  const texts = prompts.map((text) => typedText(withoutImages(text))).filter((text) => text !== '');
+  // Each command is a prompt.
+  const isCommand = ([text, next]: readonly string[]): boolean =>
+    next !== undefined && `${text}\n\n.`.replace(CLIENT_COMMANDS, '') === '.';
+  while (isCommand(texts)) texts.shift();
+  const parts = texts.flatMap((text, prompt) => {
+    const whole = prompt === 0 ? text.replace(CLIENT_COMMANDS, '') : text;
+    return whole.split('\n\n').map((part) => ({ part, prompt, key: getLetters(part) }));
+  });
+  const isResent = (key: string, at: number): boolean =>
+    key.length >= RESENT_LETTERS && parts.slice(at + 1).some((later) => later.key.includes(key));
+  const kept = texts.join('').length > RESENT_CHARS ? parts : parts.filter(({ key }, at) => !isResent(key, at));
+  const left = texts.map((_, at) => kept.flatMap(({ part, prompt }) => (prompt === at ? [part] : [])).join('\n\n'));
+  const stated = left.flatMap((text, at) => findStatements(text).map((each) => placed(each, at)));
+  return { prompts: left, typed: left.filter((text) => text !== '').join('\n\n'), stated };
 }
 
 /** The user does not agree. */

@@ -16,6 +16,8 @@ export interface ExtractedFact {
 /** What was said in a turn; the user's text is what the user typed, without text from files or tools. */
 export interface FactTurn {
   readonly user: string;
+  /** The prompts in `user`, where they are several. */
+  readonly prompts?: readonly string[];
   readonly assistant: string;
 }
 

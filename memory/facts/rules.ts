@@ -39,7 +39,8 @@ const MOST = { text: 40_000, sentence: 300, value: 120 } as const;
 export function extractByRules(turn: FactTurn, rules: readonly FactRule[] = DEFAULT_RULES): readonly object[] {
   const ofAssistant = rules.filter(({ fromAssistant }) => fromAssistant === true);
   const statements = findStatements(turn.assistant.slice(0, MOST.text)).map(({ text }) => text);
-  return [...match(getOwnWords(turn.user), rules, turn.user), ...match(statements, ofAssistant, turn.assistant)];
+  const own = (turn.prompts ?? [turn.user]).flatMap(getOwnWords);
+  return [...match(own, rules, turn.user), ...match(statements, ofAssistant, turn.assistant)];
 }
 
 /** With evidence as it stands in `text`: typed text has straight apostrophes and no markdown. */

@@ -59,11 +59,13 @@ export function readTurnPart(turn: Marked, tainted: boolean) {
     else if (message.role === 'system') readSystemMessage(message, reading);
     else for (const block of getBlocks(message)) readAssistantBlock(block, reading);
   }
-  const user = [...reading.user, ...queued].join('\n\n');
+  const prompts = [...reading.user, ...queued];
+  const user = prompts.join('\n\n');
   const origins: Origin[] = parts.map((part) => part.origin);
   if (user !== '' || origins.length === 0) origins.push(isCopy ? 'tool' : 'user');
   const more = {
     ...(queued.length > 0 ? { queued } : {}),
+    ...(prompts.length > 1 ? { prompts } : {}),
     ...(isCopy ? { userOrigin: 'tool' as const } : {}),
     ...(turn.files ? { files: turn.files } : {}),
     ...(turn.recalled ? { recalled: turn.recalled } : {}),

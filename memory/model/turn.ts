@@ -17,6 +17,8 @@ export interface TurnText {
   readonly atMs: number;
   readonly origin: Origin;
   readonly user: string;
+  /** What was sent apart of `user`, where that is several prompts. */
+  readonly prompts?: readonly string[];
   /** What `user` says rests on: `tool` where it comes out of a file, which may quote anybody. `user` where absent. */
   readonly userOrigin?: 'tool';
   readonly parts: readonly TurnPart[];

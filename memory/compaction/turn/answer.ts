@@ -3,13 +3,11 @@ import { isContinuation, lowestOrigin } from '../../../common/turn.ts';
 import type { TurnPart, TurnText } from '../../model/turn.ts';
 import { contentTokens } from '../../text/keywords.ts';
 import { isNoise, isQuestion } from '../../text/sentences.ts';
-import { findStatements, type Statement } from '../../text/statements.ts';
+import { findStatements, placed, type Statement } from '../../text/statements.ts';
 
 export const ITEM_CHARS = 280;
 export const ITEMS = 12;
 const SAID_TRIED = 5;
-/** No block of one text continues in another. */
-const MOST_BLOCKS = 100_000;
 /** Says what is done next; after the turn it says nothing. */
 export const NARRATION =
   /^(?:(?:ok(?:ay)?|great|good|perfect|sure|alright|excellent|got it|right)\b[\s,.!—-]*){0,3}(?:now )?(?:let me|let's (?!use|go)|i'll|i will|i'm going to|i need to|i should|i have (?:an?|the|all) (?:\w{3,14} ){0,2}(?:picture|understanding|context|overview|design|information)\b|first,? (?:let|i)\b|now i|looking at|next,? (?:let|i)\b|here(?:'s| is| are) |(?:now )?(?:try|give) |you can (?:now )?(?:run|try|test|rebuild))/i;
@@ -39,7 +37,7 @@ export function readAnswer(turn: TurnText) {
     .slice(-SAID_TRIED)
     .map(({ text, origin }, at) => {
       const said = findStatements(text).filter((each) => !isNoise(each.text, 'assistant'));
-      return { said: said.map((each) => ({ ...withItems(each), block: each.block + at * MOST_BLOCKS })), origin };
+      return { said: said.map((each) => placed(withItems(each), at)), origin };
     });
   const findFrom = (test: (each: Statement) => boolean) => answers.findLastIndex(({ said }) => said.some(test));
   const strong = findFrom(({ text }) => !isWeak(text) && (CONCLUDES.test(text) || CHANGED.test(text)));

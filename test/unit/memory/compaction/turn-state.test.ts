@@ -882,6 +882,32 @@ describe('faithful to what was said', () => {
     expect(asked).toBe('can you do a mixed scenario? with two sessions');
   });
 
+  test('prompts that came together are each the words of the user, as if sent alone', () => {
+    const texts = [
+      'Fix the failing carrier test first.\n',
+      'Deploy target is Frankfurt.\n',
+      'Backups run at 03:00 every night and are kept for 30 days.\n',
+      'The invoices are rounded per line, never per total sum.',
+    ];
+    const state = readTurnState(
+      readTurn(
+        talk(
+          texts.map((text) => ({ type: 'text', text })),
+          'Done, all of it.',
+        ),
+      ),
+    );
+    expect(state).toMatchObject({
+      isTyped: true,
+      importance: 'HIGH',
+      decisions: [{ text: texts[3] }],
+      rules: [texts[3]],
+    });
+    expect(state.asked).toBe(texts.map((text) => text.trim()).join(' '));
+    const [command, prompt] = ['/model opus', 'Deploy to Frankfurt.'].map((text) => ({ type: 'text', text }));
+    expect(readTurnState(readTurn(talk([command, prompt], 'Done.'))).asked).toBe('Deploy to Frankfurt.');
+  });
+
   test('an offer with the list of what would be done is one', () => {
     const answer = 'The code is there twice. Would you like me to simplify it? Steps:\n1. Move it\n2. Drop the copy';
     expect(readTurnState(say('Look for duplicates.', answer)).offer).toContain('Would you like me to simplify it?');

@@ -11,6 +11,19 @@ function factsIn(turn: Partial<FactTurn>): string[] {
   return facts.map(({ concept, value, polarity }) => `${polarity === 'negated' ? 'not ' : ''}${concept}: ${value}`);
 }
 
+it('finds in prompts that came together what each states alone', () => {
+  const prompts = [
+    'The staging host is stage-2.example.com.',
+    'The API listens on port 8080.',
+    'Ines owns the importer and the nightly export of all reports.',
+    'The deploy command is `./deploy.sh staging`.',
+    'The platform team is responsible for CI.',
+  ];
+  const together = factsIn({ user: prompts.join('\n\n'), prompts });
+  expect(together).toEqual(prompts.flatMap((user) => factsIn({ user })));
+  expect(together).toHaveLength(5);
+});
+
 it.each([
   ['I prefer small commits.', 'Person.Preference: small commits'],
   ['OK, and please always run the linter first.', 'Person.Preference: always run the linter first'],
