@@ -40,7 +40,10 @@ async function setKey(context: Context, name: string, text: string): Promise<voi
   context.term.say(`${key} is ${text} in ${context.paths.configFile}`);
   if (context.env[variable]) context.term.say(`${variable} is set in the environment and overrides it`);
   const guard = await guardStatus(context.paths.guardSocket).catch(() => null);
-  if (guard !== null) context.term.say('the running engine keeps the old value; apply it with: comet-cc restart');
+  // A restart without it keeps the port, which open sessions use.
+  const flag = key === 'port' ? ` --port ${text}` : '';
+  if (guard !== null)
+    context.term.say(`the running engine keeps the old value; apply it with: comet-cc restart${flag}`);
 }
 
 function settingJson({ value, fallback, source, variable, description }: Setting) {

@@ -80,6 +80,8 @@ describe('one daemon', () => {
     const told = await daemon.run(['start', '--port', String(port)]);
     expect(told.code).toBe(0);
     expect(told.stderr).toContain(`comet-cc restart --port ${port}`);
+    const set = await daemon.run(['config', 'set', 'port', String(port)]);
+    expect(set.stderr).toContain(`apply it with: comet-cc restart --port ${port}`);
     const moved = (await daemon.json(['restart', '--port', String(port), '--json'])) as Status;
     expect(moved.proxy.port).toBe(port);
   });
