@@ -399,8 +399,9 @@ async function compact(state: State, session: Session, count: number, reason: Co
   for (let left = Math.min(count, session.buffer.length); left > 0; ) {
     const next = session.buffer.slice(0, Math.min(left, maxL1Buffer));
     const { project } = next[0] as BufferedTurn;
-    // A folder may change in a session, and a turn that a process died of is compacted alone.
-    const end = next.findIndex((turn) => turn.project !== project || crashMarks.isSuspect(turn.turnId));
+    // A folder may change in a session; a turn that a process died of, or that may continue, is compacted alone.
+    const isAlone = (turn: BufferedTurn): boolean => turn.unfinished === true || crashMarks.isSuspect(turn.turnId);
+    const end = next.findIndex((turn) => turn.project !== project || isAlone(turn));
     const turns = end < 0 ? next : next.slice(0, Math.max(1, end));
     const batch = { sessionId: session.id, project, reason, turns, before: session.before };
     const marked = turns.map(({ turnId, atMs }) => ({ sessionId: session.id, turnId, atMs }));

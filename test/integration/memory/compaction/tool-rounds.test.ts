@@ -309,6 +309,19 @@ describe('an unfinished turn', () => {
     }
   });
 
+  test('is replaced also where other turns were summarized with it', async () => {
+    const memory = await start(createDisk());
+    const { unfinished, whole } = getForms();
+    const before = talk('We decided to deploy the billing service from Frankfurt.', 'Noted, from Frankfurt.');
+    memory.capture.captureTurns([before, unfinished]);
+    await flush(memory);
+    memory.capture.captureTurns([whole]);
+    await flush(memory);
+    const nodes = memory.library.list({});
+    expect(nodes.map(({ turns }) => turns.join()).toSorted()).toEqual([whole.turnId, before.turnId].toSorted());
+    expect(nodes.map(({ summary }) => summary).join()).not.toContain('Not finished');
+  });
+
   test('with the same words as the complete turn is the same turn', async () => {
     const { disk, memory, unfinished } = await rememberUnfinished();
     memory.capture.captureTurns([{ ...unfinished, turnId: 'whole', unfinishedIds: ['unfinished'] }]);
