@@ -267,6 +267,14 @@ export const CONTINUATION = 'This session is being continued from a previous con
 
 export const isContinuation = (text: string): boolean => text.startsWith(CONTINUATION);
 
+/** What Claude Code says around the summary: that it is one, which tools were used, and how to continue. */
+const AROUND_SUMMARY =
+  /^This session is being continued from a previous conversation[^\n.]{0,80}\.\s{1,9}(?:The summary below covers the earlier portion of the conversation\.\s{1,9})?(?:<system-reminder>\s{0,9}<tools-used-before-summary>[^<]{0,9000}<\/tools-used-before-summary>\s{0,9}<\/system-reminder>\s{0,9})?(?:Summary:\s)?|\n(?:If you need specific details from before compaction|Recent messages are preserved verbatim|The messages after this summary are|Continue the conversation from where it left off)[\s\S]*$/g;
+
+/** A text that begins with {@link CONTINUATION} without the client's words; any other as it is. */
+export const withoutFrame = (text: string): string =>
+  isContinuation(text) ? text.replace(AROUND_SUMMARY, '').trim() : text;
+
 /**
  * First words of what Claude Code tells the model once and then takes as known: instructions of CLAUDE.md files, the
  * environment, and which tools, agents, skills and servers there are.

@@ -1,6 +1,6 @@
 import { memoize } from '../../common/map.ts';
 import { decodePercent } from '../../common/text.ts';
-import { type CapturedTurn, lowestOrigin, ORIGINS, type Origin } from '../../common/turn.ts';
+import { type CapturedTurn, lowestOrigin, ORIGINS, type Origin, withoutFrame } from '../../common/turn.ts';
 
 export interface FileMark {
   /** Relative to the project's root, with forward slashes. */
@@ -87,7 +87,7 @@ export function spokenText(turn: TurnText): string {
   const calls = turn.parts.filter((part) => part.kind === 'tool_use').slice(0, CALLS);
   const parts: SpokenPart[] = [
     { by: 'user', origin: turn.userOrigin ?? 'user', text: turn.user },
-    ...answers.flatMap(({ origin, text, passages = [{ origin, text }] }) =>
+    ...answers.flatMap(({ origin, text, passages = [{ origin, text: withoutFrame(text) }] }) =>
       passages.map((own) => ({ by: 'assistant', ...own }) as const),
     ),
     ...calls.map(

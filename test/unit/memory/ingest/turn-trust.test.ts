@@ -4,7 +4,7 @@ import { lowestOrigin } from '../../../../common/turn.ts';
 import { digestText } from '../../../../memory/ingest/content-blocks.ts';
 import { commandOrigin } from '../../../../memory/ingest/shell-command.ts';
 import { findCandidates, readTurn, toolOrigin } from '../../../../memory/ingest/turn-trust.ts';
-import { withoutToolOutput } from '../../../../memory/model/turn.ts';
+import { getParts, spokenText, withoutToolOutput } from '../../../../memory/model/turn.ts';
 import { failedRound, getTurn, message, refusal, talk, toolRound } from '../../../helpers/turns.ts';
 
 const PROJECT = '/home/dev/shop';
@@ -168,6 +168,30 @@ describe('what a model is shown of a turn', () => {
     );
     expect(turn.origin).toBe('external');
     expect(turn.user).toBe('');
+  });
+
+  test('of a compacted history the summary is searched, not what Claude Code says around it', () => {
+    const begins = 'This session is being continued from a previous conversation that ran out of context.';
+    const covers = 'The summary below covers the earlier portion of the conversation.';
+    const used =
+      '<system-reminder>\n<tools-used-before-summary>Bash, Read</tools-used-before-summary>\n</system-reminder>';
+    const summary = '1. Primary Request:\n   Count the settings.\n\n2. Pending Tasks:\n   None.';
+    const ends = [
+      '\n\nIf you need specific details from before compaction (like exact code snippets), read the full transcript at: /a.jsonl',
+      '\n\nRecent messages are preserved verbatim.',
+      '\nContinue the conversation from where it left off without asking the user any further questions. Resume directly.',
+    ];
+    for (const start of [
+      `${begins} ${covers}\n\n${used}\nSummary:\n`,
+      `${begins} ${covers}\n\nSummary:\n`,
+      `${begins} `,
+    ]) {
+      for (let from = 0; from <= ends.length; from += 1) {
+        const turn = readTurn(getTurn(`${start}${summary}${ends.slice(from).join('')}`, [say('ok')]));
+        expect(getParts(spokenText(turn), 'user').map(({ text }) => text)).toEqual([summary, 'ok']);
+      }
+    }
+    expect(getParts(spokenText(readTurn(talk('Hi.', ends.join('')))), 'user').at(-1)?.text).toBe(ends.join('').trim());
   });
 
   test('reminders, our own injected blocks, thinking and documents are left out, images are named', () => {
