@@ -128,7 +128,10 @@ export function policyRules(): string {
 
 const isCode = (text: string): boolean => getProse(text).length < SAID_CHARS && separateCode(text).blocks.length > 0;
 
+/** Where an image was pasted before or behind a prompt. */
+const PLACES = /^(?:\[Image #\d{1,3}\]\s{0,3}){1,20}|(?:\s{0,3}\[Image #\d{1,3}\]){1,20}$/g;
+
 /** What stands beside image marks. */
-export const withoutImages = (text: string): string => text.replace(IMAGE, '').trim();
+export const withoutImages = (text: string): string => text.replace(IMAGE, '').trim().replace(PLACES, '');
 
 const getProse = (text: string): string => withoutImages(separateCode(text).prose.join('\n'));

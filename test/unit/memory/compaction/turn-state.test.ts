@@ -882,6 +882,14 @@ describe('faithful to what was said', () => {
     expect(asked).toBe('can you do a mixed scenario? with two sessions');
   });
 
+  test('the place of a pasted image is no part of a prompt', () => {
+    const decided = (text: string) => readTurnState(say(text, 'Noted.')).decisions.map((each) => each.text);
+    const said = 'We decided that the logo is red.';
+    for (const text of [`[Image #1] ${said}`, `[Image #1][Image #2] ${said} [Image #13]`])
+      expect(decided(text)).toEqual([said]);
+    expect(decided('We decided that [Image #2] is the logo.')).toEqual(['We decided that [Image #2] is the logo.']);
+  });
+
   test('prompts that came together are each the words of the user, as if sent alone', () => {
     const texts = [
       'Fix the failing carrier test first.\n',
