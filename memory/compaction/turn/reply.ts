@@ -52,9 +52,9 @@ export function findAnswered({ parts, userOrigin }: TurnText): { readonly text: 
   });
 }
 
-/** A pronoun among the first words. */
+/** A pronoun among the first words; “decided that …” has none. */
 const STARTS_BACK =
-  /^(?:[^\s,.]+,? ){0,4}(?:(?:it|this|that|these|those|them)\b|(?:das|dies|es[oe]|est[oe])(?=[,.;!]|$))/iu;
+  /^(?:[^\s,.]+,? ){0,4}(?:(?:it|this|that(?<!\b(?:decided|agreed|concluded|confirm(?:ed)?) that)|these|those|them)\b|(?:das|dies|es[oe]|est[oe])(?=[,.;!]|$))/iu;
 
 export interface Reply {
   /** The reply with what it answers. */

@@ -882,6 +882,12 @@ describe('faithful to what was said', () => {
     expect(asked).toBe('can you do a mixed scenario? with two sessions');
   });
 
+  test.each(['decided', 'agreed'])('a decision that says “%s that” stands alone, whatever was said before', (verb) => {
+    const text = `We ${verb} that invoices go out on Mondays.`;
+    const state = readTurnState(say(text, 'Noted.'), say('Run the build.', 'The build takes two minutes now.'));
+    expect(state.decisions).toMatchObject([{ text, origin: 'user' }]);
+  });
+
   test('the place of a pasted image is no part of a prompt', () => {
     const decided = (text: string) => readTurnState(say(text, 'Noted.')).decisions.map((each) => each.text);
     const said = 'We decided that the logo is red.';
