@@ -7,10 +7,10 @@ import { toolOrigin } from './turn-trust.ts';
 const SESSIONS = 200;
 
 /** In each turn that starts such a command. */
-const IN_BACKGROUND = 'Command running in background with ID: ';
-/** Claude Code's words where a command begins in the background (2.1.332). */
+const IN_BACKGROUND = ' Output is being written to: ';
+/** Claude Code's words where a command begins in the background, or is moved there later (2.1.332). */
 const STARTED =
-  /^Command running in background with ID: (\w{1,40})\. Output is being written to: (\S{1,1000}\.output)\. /;
+  /^Command (?:running|was|did not) [^:\n]{1,100}(?:with ID|\(ID): (\w{1,40})[^:\n]{0,200} Output is being written to: (\S{1,1000}\.output)\. /;
 /** And where it has ended: what was printed is in the file. */
 const ENDED =
   /^\s{0,9}(?:<system-reminder>\s{0,9}\[SYSTEM NOTIFICATION[^<]{0,1500})?<task-notification>\s{0,9}<task-id>(\w{1,40})<\/task-id>(?:\s{0,9}<(?:tool-use-id|output-file|status)>[^<>\n]{0,1000}<\/[a-z-]{6,12}>){0,3}\s{0,9}<summary>Background command "[^"<>\n]{0,200}" [^"<>\n]{0,80}<\/summary>\s{0,9}<\/task-notification>\s{0,9}(?:<\/system-reminder>)?\s{0,9}$/;

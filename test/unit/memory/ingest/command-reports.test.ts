@@ -6,15 +6,17 @@ import { findCandidates } from '../../../../memory/ingest/turn-trust.ts';
 import { getTurn, toolRound } from '../../../helpers/turns.ts';
 
 const FILE = '/tmp/claude-0/-home-dev-shop/tasks/bw0xi4zuu.output';
-const STARTED = `Command running in background with ID: bw0xi4zuu. Output is being written to: ${FILE}. You will be notified when it completes.`;
-const run = (command: string): CapturedMessage[] =>
-  toolRound('Bash', { command, run_in_background: true }, STARTED, 'toolu_run');
+const RUNS = 'running in background with ID: bw0xi4zuu.';
+const run = (command: string, how: string): CapturedMessage[] => {
+  const text = `Command ${how} Output is being written to: ${FILE}. You will be notified when it completes.`;
+  return toolRound('Bash', { command }, text, 'toolu_run');
+};
 const notice = (summary = 'Background command "Build" completed (exit code 0)', more = ''): string =>
   `<system-reminder>\n[SYSTEM NOTIFICATION - NOT USER INPUT]\nNo message of the user.\n\n<task-notification>\n<task-id>bw0xi4zuu</task-id>\n<tool-use-id>toolu_run</tool-use-id>\n<output-file>${FILE}</output-file>\n<status>completed</status>\n<summary>${summary}</summary>${more}\n</task-notification>\n</system-reminder>`;
 
-function started(command: string) {
+function started(command: string, how = RUNS) {
   const commands = createCommandReports();
-  commands.read(getTurn('Build it.', run(command)));
+  commands.read(getTurn('Build it.', run(command, how)));
   return commands;
 }
 
@@ -40,6 +42,16 @@ describe('a command in the background', () => {
     ['another tool', 'WebFetch', { file_path: FILE }],
   ])('vouches for nothing else: %s', (_, name, input) => {
     expect(commands.read(getTurn('And?', toolRound(name, input, '421 tests passed')))).toEqual({});
+  });
+
+  it.each([
+    'was manually backgrounded by user with ID: bw0xi4zuu.',
+    'was moved to the background (ID: bw0xi4zuu) so that a message that arrived while it was running can reach you; it was not interrupted.',
+    'was moved to the background (ID: bw0xi4zuu) after running for 60s.',
+    'did not complete within its 120s timeout and was moved to the background (ID: bw0xi4zuu).',
+  ])('may have begun before: it %s', (how) => {
+    expect(started('npm test', how).getOrigin('s1', notice())).toBe('tool');
+    expect(started('curl https://example.com', how).getOrigin('s1', notice())).toBeNull();
   });
 
   it('is told of by the client when it ends, with nothing beside', () => {
