@@ -243,7 +243,7 @@ async function store(state: State, session: Session, turn: CapturedTurn, isForm:
     const { text, flow } = readTurnPart(turn, false);
     const repeated = await inSlices(turn, shownText.read(session.id, flow, text.user));
     const repeats = repeated.length === 0 ? {} : { repeats: repeated };
-    const isEcho = await inSlices(turn, heardBy(session.id, turn.atMs).isRepeatedIn(text));
+    const isEcho = await inSlices(turn, heardBy(session.id, turn.atMs).isRepeatedIn(text, turn.projectDir));
     const echoes = isEcho ? { echoes: true as const } : {};
     const earlier = async () => joinParts(await readable(state, session.id), turnRegistry.canonicalId).turns;
     const isAgain = repeatsMemory(text, state.shown.get(session.id) ?? []) || (await repeatsTurns(text, earlier));

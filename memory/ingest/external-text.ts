@@ -84,15 +84,17 @@ export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () 
       for (const { text } of foreign) yield* add(text, shingles);
       if (foreign.length > 0) for (const text of messages.flatMap(hiddenResults)) yield* add(text);
     },
-    /** Whether the assistant repeats external text that the user did not write. */
-    *isRepeatedIn({ user, parts }: TurnText): Steps<boolean> {
+    /** Whether the assistant repeats external text that the user did not write. @param dir  working directory */
+    *isRepeatedIn({ user, parts }: TurnText, dir: string | null = null): Steps<boolean> {
       if (external.size === 0 && !isFull) return false;
       const trusted = parts.filter(({ kind, origin }) => kind !== 'tool_result' && isCleanOrigin(origin));
       if (isFull) return trusted.length > 0;
       const own = new Set<number>();
       yield* getSome(user, getShingles, (shingle) => void own.add(shingle));
       const isRepeated = (shingle: number): boolean => external.has(shingle) && !own.has(shingle);
-      for (const { text } of trusted) if (yield* getSome(text, getShingles, isRepeated)) return true;
+      const folder = dir?.normalize('NFKC').toLowerCase();
+      const said = (plain: string) => getShingles(plain, folder);
+      for (const { text } of trusted) if (yield* getSome(text, said, isRepeated)) return true;
       return false;
     },
   };
@@ -125,9 +127,16 @@ function hiddenResults(message: CapturedMessage): string[] {
   return results.map((block) => contentText(block['content'])).filter((text) => stripInjected(text) !== text);
 }
 
-function* getShingles(plain: string): Generator<number> {
-  for (const [place] of plain.matchAll(PLACE)) yield hashText(trimEnd(place, './'));
-  yield* getSequences(plain);
+/** @param folder  of the session, which every absolute path in it begins with: those words repeat nothing */
+function* getShingles(plain: string, folder = ''): Generator<number> {
+  for (const [match] of plain.matchAll(PLACE)) {
+    const place = trimEnd(match, './');
+    if (!folder.startsWith(place)) yield hashText(place);
+  }
+  const names = folder.split('/');
+  let rest = plain;
+  for (let count = names.length; count > 2; count -= 1) rest = rest.replaceAll(names.slice(0, count).join('/'), ' ');
+  yield* getSequences(rest);
 }
 
 export type RepeatedText = Parameters<ExternalTextTracker['addTurn']>[2];
