@@ -61,13 +61,16 @@ export function createClaudeImport(deps: ClaudeImportDeps) {
   let progress: ImportProgress | null = null;
 
   async function run(input: Input) {
-    if (progress !== null) throw new CometError('usage', 'an import is running; comet-cc status shows how far it is');
+    if (progress !== null)
+      throw new CometError('not_allowed', 'an import is running; comet-cc status says how far it is, then try again');
     const withModel = input.llm === 'claude';
     if (withModel && !hasModel)
       throw new CometError('usage', 'the daemon asks no model (llm: local or off); set llm to claude and restart it');
-    const files = await transcriptFiles(path.join(input.claudeDir, 'projects'));
-    progress = { file: input.claudeDir, done: 0, total: files.reduce((sum, { bytes }) => sum + bytes, 0), turns: 0 };
+    // A second one may not begin while the folder is listed.
+    progress = { file: input.claudeDir, done: 0, total: 1, turns: 0 };
     try {
+      const files = await transcriptFiles(path.join(input.claudeDir, 'projects'));
+      progress = { ...progress, total: files.reduce((sum, { bytes }) => sum + bytes, 0) };
       return await importAll(files, input);
     } finally {
       progress = null;

@@ -102,6 +102,19 @@ describe('an import of past transcripts', () => {
     for (const { answer } of said) expect(restored).toContain(answer);
   });
 
+  test('runs alone: a second one is refused as something that is not allowed now', async () => {
+    const claudeDir = await tempDir();
+    writeTranscript(claudeDir, one);
+    const { claude } = await start(await tempDir());
+    const first = take(claude, claudeDir);
+    await expect(take(claude, claudeDir)).rejects.toMatchObject({
+      code: 'not_allowed',
+      message: expect.stringContaining('then try again'),
+    });
+    expect(await first).toMatchObject({ added: 10 });
+    expect(await take(claude, claudeDir)).toMatchObject({ unchanged: 1 });
+  });
+
   test('adds nothing the second time, after a restart, with --again, or in a fork; only new turns are added', async () => {
     const claudeDir = await tempDir();
     const home = await tempDir();
