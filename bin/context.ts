@@ -60,7 +60,7 @@ export function startedEngine(context: Context, isWorthIt = (): boolean => true)
 export const EXIT = { done: 0, failed: 1, usage: 2, daemonDown: 3, notFound: 4 } as const;
 
 const EXIT_CODES: Partial<Record<ErrorCode, number>> = {
-  ...{ usage: EXIT.usage, ambiguous_id: EXIT.usage },
+  ...{ usage: EXIT.usage, input_invalid: EXIT.usage, ambiguous_id: EXIT.usage },
   ...{ daemon_down: EXIT.daemonDown, not_found: EXIT.notFound },
 };
 

@@ -91,9 +91,9 @@ async function configProblem(error: unknown, context: Context): Promise<string> 
   );
 }
 
-/** Whatever goes wrong between a command and a daemon of different builds may be due to that. */
+/** Whatever goes wrong between a command and a daemon of different builds may be due to that, but for what was typed. */
 async function buildProblem(error: unknown, context: Context): Promise<string> {
-  if (error instanceof CometError && error.code === 'daemon_down') return '';
+  if (error instanceof CometError && ['daemon_down', 'usage', 'ambiguous_id'].includes(error.code)) return '';
   const { guardStatus, otherBuild } = await import('../engine/lifecycle/index.ts');
   const guard = await guardStatus(context.paths.guardSocket).catch(() => null);
   if (guard === null) return '';

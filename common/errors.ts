@@ -24,6 +24,7 @@ export type ErrorCode =
   | 'demo_failed'
   | 'uninstall_incomplete'
   | 'not_allowed'
+  | 'input_invalid'
   | 'usage';
 
 /** The one error class. `message` says what failed and what to do next; `cause` keeps what was thrown below. */

@@ -5,8 +5,9 @@ import { CHANGING, type Operation, operations } from './contract.ts';
 import type { EngineServices, OperationOf } from './service.ts';
 
 export const MAX_BODY_BYTES = 1024 * 1024;
-const REFUSED = { usage: 400, not_allowed: 403, not_found: 404, ambiguous_id: 409, node_invalid: 422 };
-const STATUS_OF: Readonly<Record<string, number>> = REFUSED;
+const STATUS_OF: Readonly<Record<string, number>> = {
+  ...{ usage: 400, input_invalid: 400, not_allowed: 403, not_found: 404, ambiguous_id: 409, node_invalid: 422 },
+};
 
 export interface Reply {
   readonly status: number;
@@ -56,7 +57,7 @@ async function result(services: EngineServices | null, { operation, body }: Call
   });
   if (!input.success) {
     const issue = input.error.issues[0];
-    throw new CometError('usage', `${issue?.path.join('.') || 'input'}: ${issue?.message ?? 'not valid'}`);
+    throw new CometError('input_invalid', `${issue?.path.join('.') || 'input'}: ${issue?.message ?? 'not valid'}`);
   }
   try {
     return await run(services, input.data);

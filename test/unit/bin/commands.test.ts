@@ -69,6 +69,8 @@ describe('exitCodeOf', () => {
   it.each<[ErrorCode, number]>([
     ['usage', 2],
     ['ambiguous_id', 2],
+    ['input_invalid', 2],
+    ['not_allowed', 1],
     ['daemon_down', 3],
     ['not_found', 4],
     ['port_in_use', 1],

@@ -31,12 +31,14 @@ const GUARD = {
 };
 const REQUESTS = { total: 5, rewritten: 1, passed_through: 4, failed_open: 0 };
 let status: object | null;
+let refusal: object | null;
 
 beforeEach(async () => {
   dir = mkdtempSync(path.join(os.tmpdir(), 'cc-build-'));
   const paths = homePaths(dir);
   mkdirSync(paths.runDir, { recursive: true });
   said = [];
+  refusal = null;
   const stream = { write: (text: string) => said.push(text) };
   context = createContext({ env: { COMET_CC_HOME: dir }, stdout: stream, stderr: stream });
   status = { requests: REQUESTS, nodes: 3, llm: { backend: 'local', calls_today: 2, tokens_today: 9 } };
@@ -48,9 +50,9 @@ beforeEach(async () => {
       .createServer((request, response) => {
         const result = request.url === '/v1/status' ? status : {};
         response.setHeader('connection', 'close');
-        response.end(
-          JSON.stringify(result === null ? { error: { code: 'daemon_unhealthy', message: 'late' } } : { result }),
-        );
+        const late = result === null ? { code: 'daemon_unhealthy', message: 'late' } : null;
+        const error = refusal ?? late;
+        response.end(JSON.stringify(error === null ? { result } : { error }));
       })
       .listen(paths.engineSocket),
   ];
@@ -76,6 +78,17 @@ it('shows what a daemon of another build says, and that it is one', async () => 
 it('says so where a command makes nothing of its answer', async () => {
   expect(await runProgram(['node', 'comet-cc', 'memory', 'about'], context)).toBe(1);
   expect(said.at(-1)).toMatch(/^comet-cc: the daemon is comet-cc 0\.0\.9, .*comet-cc restart brings both to one\n$/);
+});
+
+it('leaves it out where something else was typed than the command takes', async () => {
+  expect(await runProgram(['node', 'comet-cc', 'memory', 'ls', '--since', 'soon'], context)).toBe(2);
+  expect(said).toEqual([expect.stringMatching(/^comet-cc: --since expects /)]);
+});
+
+it('says so where the engine does not know what the command asks', async () => {
+  refusal = { code: 'input_invalid', message: 'input: Unrecognized key: "later"' };
+  expect(await runProgram(['node', 'comet-cc', 'memory', 'about'], context)).toBe(2);
+  expect(said).toEqual([expect.stringContaining('"later"'), expect.stringContaining('comet-cc restart')]);
 });
 
 it('tells an engine that does not say in time from one that holds nothing', async () => {
