@@ -9,7 +9,7 @@ export function registerUi(program: Command, context: Context): void {
       const { term, env } = context;
       const opened = await readingEngine(context).call('ui/open', {});
       const { url, port, wanted_port: wanted } = opened;
-      if (wanted !== 0 && port !== wanted) term.say(`port ${wanted} is taken; the dashboard uses ${port}`);
+      if (wanted !== 0 && port !== wanted) term.say(`port ${wanted} was taken; the dashboard uses ${port}`);
       term.print(flags, opened, () => [url]);
       // Over SSH a browser would open elsewhere.
       if (!flags.open || flags.json || !term.isTerminal || env['SSH_CONNECTION']) return;

@@ -8,6 +8,9 @@ import type { HomePaths } from '../../../common/paths.ts';
 import type { UiServer, UiServerOptions } from './server.ts';
 import { createWatch } from './watch.ts';
 
+/** Ports tried after the one that is wanted. */
+const MORE_PORTS = 20;
+
 interface UiOptions extends Pick<UiServerOptions, 'services' | 'log' | 'page'> {
   readonly config: Config['ui'];
   readonly paths: Pick<HomePaths, 'uiKeyFile' | 'uiPortFile'>;
@@ -24,21 +27,31 @@ export function createUi({ config, paths, services, log, now, folders, page }: U
   /** Loads the server on first use: most engines never need it. */
   async function listen(): Promise<OpenUi> {
     const { createUiSessions } = await import('./session.ts');
-    const { openUiServer } = await import('./server.ts');
     const key = await readOrCreateSecret(paths.uiKeyFile, () => randomBytes(32).toString('hex'));
-    const sessions = createUiSessions(key, now);
-    const ports = [...(await rememberedPort(paths.uiPortFile, config.port)), config.port];
-    const watch = createWatch(services, folders);
-    const options = { sessions, services, watch, log, ...(page === undefined ? {} : { page }) };
-    const server = await openUiServer(ports, options);
+    const more = config.port === 0 ? [] : Array.from({ length: MORE_PORTS }, (_, step) => config.port + step + 1);
+    const ports = [...(await rememberedPort(paths.uiPortFile, config.port)), config.port, ...more];
+    return await listenOn(ports, { sessions: createUiSessions(key, now), watch: createWatch(services, folders) });
+  }
+
+  async function listenOn(ports: readonly number[], kept: Pick<OpenUi, 'sessions' | 'watch'>): Promise<OpenUi> {
+    const { openUiServer } = await import('./server.ts');
+    const server = await openUiServer(ports, { ...kept, services, log, ...(page === undefined ? {} : { page }) });
     await writeFileAtomic(paths.uiPortFile, `${config.port} ${server.port}\n`);
     log.info('the dashboard listens', { port: server.port, wanted: config.port });
-    opened = { sessions, server, watch };
+    opened = { ...kept, server };
     return opened;
   }
 
-  function start(): Promise<OpenUi> {
-    opening ??= listen().catch((error: unknown) => {
+  /** To the port that is wanted, where it is free again and no open page would lose its own. */
+  async function moved(open: OpenUi): Promise<OpenUi> {
+    if ([0, open.server.port].includes(config.port) || open.watch.isFollowed()) return open;
+    const next = await listenOn([config.port], open).catch(() => open);
+    if (next !== open) await open.server.close();
+    return next;
+  }
+
+  function start(next = opening ?? listen()): Promise<OpenUi> {
+    opening = next.catch((error: unknown) => {
       opening = null;
       throw error;
     });
@@ -54,7 +67,7 @@ export function createUi({ config, paths, services, log, now, folders, page }: U
     async open() {
       if (config.enabled === 'off')
         throw new CometError('not_allowed', 'ui.enabled is off; comet-cc config set ui.enabled auto, then restart');
-      const { sessions, server } = await start();
+      const { sessions, server } = await start(start().then(moved));
       const url = `http://127.0.0.1:${server.port}/?token=${sessions.issueToken()}`;
       return { url, port: server.port, wanted_port: config.port };
     },

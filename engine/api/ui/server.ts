@@ -21,8 +21,6 @@ import { refuseSender } from './guard.ts';
 import type { UiSession, UiSessions } from './session.ts';
 import type { Topic, Watch } from './watch.ts';
 
-/** Ports tried after the one that is wanted. */
-const MORE_PORTS = 20;
 const HEARTBEAT_MS = 15_000;
 const PAGE = builtFile('ui');
 
@@ -52,7 +50,7 @@ export type UiServer = Awaited<ReturnType<typeof openUiServer>>;
 /**
  * The dashboard's listener on 127.0.0.1.
  *
- * @param ports  tried in order, then those after the last one; 0 takes any
+ * @param ports  tried in order; 0 takes any
  * @throws CometError `port_in_use`
  */
 export async function openUiServer(ports: readonly number[], options: UiServerOptions) {
@@ -75,12 +73,10 @@ export async function openUiServer(ports: readonly number[], options: UiServerOp
 }
 
 async function listenOnFirst(server: http.Server, ports: readonly number[]): Promise<number> {
-  const last = ports.at(-1) ?? 0;
-  const more = last === 0 ? [] : Array.from({ length: MORE_PORTS }, (_, step) => last + step + 1);
-  for (const port of [...ports, ...more].filter((each) => each <= 65_535)) {
+  for (const port of ports.filter((each) => each <= 65_535)) {
     if (await listens(server, port)) return (server.address() as AddressInfo).port;
   }
-  throw new CometError('port_in_use', `port ${last} and those after it are taken; set ui.port to a free one`);
+  throw new CometError('port_in_use', `port ${ports[0]} and those after it are taken; set ui.port to a free one`);
 }
 
 async function listens(server: http.Server, port: number): Promise<boolean> {

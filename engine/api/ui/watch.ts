@@ -59,6 +59,7 @@ export function createWatch(services: () => EngineServices | null, folders: read
         if (listeners.size === 0) end();
       };
     },
+    isFollowed: (): boolean => listeners.size > 0,
     /** An operation changed what no count shows. */
     touch,
     sayStopped(): boolean {

@@ -103,10 +103,30 @@ describe('the listener', () => {
     const opened = await first.open();
     expect(opened).toMatchObject({ wanted_port: port });
     expect(opened.port).toBeGreaterThan(port);
+    expect((await first.open()).port).toBe(opened.port);
     await first.close();
     await stranger.close();
     const second = engine(home, port);
-    expect((await second.open()).port).toBe(opened.port);
+    await second.begin();
+    expect(second.address()).toBe(`http://127.0.0.1:${opened.port}/`);
+  });
+
+  it('returns to the port that is wanted once that is free, unless a page is open', async () => {
+    const [home, port] = [newHome(), await freePort()];
+    const stranger = await createStranger(port);
+    const ui = engine(home, port);
+    const early = await ui.open();
+    await stranger.close();
+    const browser = await signIn(early.url);
+    const events = followUi(early.port, browser.cookie);
+    await expect.poll(events.text).toBe(': \n\n');
+    expect((await ui.open()).port).toBe(early.port);
+    events.close();
+    await expect.poll(async () => (await ui.open()).port).toBe(port);
+    expect(await isOpen(early.port)).toBe(false);
+    const [one, other] = await Promise.all([ui.open(), ui.open()]);
+    expect([one.port, other.port]).toEqual([port, port]);
+    expect((await signIn(one.url)).cookie).toContain(`comet-cc-${port}=`);
   });
 
   it('belongs to the user alone: key and port are private files, and a shared key is refused', async () => {
