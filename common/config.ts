@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { CometError, type ErrorCode } from './errors.ts';
-import { writePrivateFile } from './files.ts';
+import { readSmallFile, writePrivateFile } from './files.ts';
 import { getHome, homePaths, resolveDirectory } from './paths.ts';
 import { SCOPES } from './policy.ts';
 import { isRecord, jsonOf, parseJson, unquoted } from './text.ts';
@@ -556,18 +555,18 @@ function scaled(old: string, value: unknown): unknown {
 }
 
 function readJson(file: string): Tree {
-  let text: string;
+  let text: string | null;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readSmallFile(file);
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+    const { code, message } = error as NodeJS.ErrnoException;
     // Commands that need a home report one that is no folder.
-    if (code === 'ENOENT' || code === 'ENOTDIR') return {};
-    const expected = code === 'EISDIR' ? 'is a folder; a file was expected' : `cannot be read (${code})`;
-    throw new CometError('config_invalid', `${file} ${expected}; fix or remove it`, { cause: error });
+    if (code === 'ENOTDIR') return {};
+    const problem = error instanceof CometError ? message : `${file} cannot be read (${code ?? 'unknown'})`;
+    throw new CometError('config_invalid', `${problem}; fix or remove it`, { cause: error });
   }
   try {
-    return jsonOf(text) as Tree;
+    return text === null ? {} : (jsonOf(text) as Tree);
   } catch (error) {
     throw new CometError('config_invalid', `${file} is not JSON: ${unquoted(error as Error)}`, { cause: error });
   }

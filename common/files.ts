@@ -163,21 +163,26 @@ export function orMissing(error: NodeJS.ErrnoException): null {
   throw error;
 }
 
-/** UTF-8 text; null when the file does not exist. @throws CometError `unsafe_file` for a folder */
+/** UTF-8 text; null when the file does not exist. @throws CometError `unsafe_file` for a folder, pipe or device */
 export async function readFileIfPresent(file: string): Promise<string | null> {
-  return readFile(file, 'utf8').catch((error: unknown) => orAbsent(file, error));
+  return (await readBytes(file))?.toString() ?? null;
 }
 
-/**
- * As `readFileIfPresent`, for a file that is replaced.
- *
- * @throws CometError `config_invalid` where it is not UTF-8, `unsafe_file` for a pipe or device
- */
-export async function readUtf8(file: string): Promise<string | null> {
+async function readBytes(file: string): Promise<Buffer | null> {
   const stats = await stat(file).catch(() => null);
-  if (stats !== null && !stats.isFile() && !stats.isDirectory())
-    throw unsafe(file, 'is a pipe or device; it was left unchanged');
-  const bytes = await readFile(file).catch((error: unknown) => orAbsent(file, error));
+  if (stats !== null) assertFile(file, stats);
+  return readFile(file).catch((error: unknown) => orAbsent(file, error));
+}
+
+/** Reading a pipe may wait for ever, and a device may never end. */
+function assertFile(file: string, stats: Stats): void {
+  if (stats.isDirectory()) throw unsafe(file, 'is a folder; a file was expected');
+  if (!stats.isFile()) throw unsafe(file, 'is a pipe or device; a file was expected');
+}
+
+/** As `readFileIfPresent`, for a file that is replaced. @throws CometError also `config_invalid` where it is not UTF-8 */
+export async function readUtf8(file: string): Promise<string | null> {
+  const bytes = await readBytes(file);
   if (bytes === null || isUtf8(bytes)) return bytes?.toString() ?? null;
   throw new CometError('config_invalid', `${file} is not UTF-8 text; it was left unchanged`);
 }
@@ -196,11 +201,12 @@ function orAbsent(file: string, error: unknown): null {
   throw error;
 }
 
-/** UTF-8 text of a file that a project brought, null where there is none. @throws for a device, which may never end */
+/** UTF-8 text, null where there is no file. @throws CometError `unsafe_file` for what else is there, or over 16 MB */
 export function readSmallFile(file: string): string | null {
   const stats = statSync(file, { throwIfNoEntry: false });
   if (stats === undefined) return null;
-  if (!stats.isFile() || stats.size > 2 ** 24) throw unsafe(file, 'is not a file of at most 16 MB');
+  assertFile(file, stats);
+  if (stats.size > 2 ** 24) throw unsafe(file, 'is larger than 16 MB');
   const bytes = Buffer.alloc(stats.size);
   const handle = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {

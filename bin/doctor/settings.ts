@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { listTrustedStores } from '../../certs/index.ts';
 import { getReason } from '../../common/errors.ts';
 import { readFileIfPresent } from '../../common/files.ts';
@@ -67,8 +66,8 @@ export async function checkSettings(
 async function editorCheck(env: NodeJS.ProcessEnv, wanted: Readonly<Record<string, string>> | null): Promise<Check> {
   for (const file of EDITORS.map((editor) => editorSettingsFile(editor, process.platform, env))) {
     // No such editor, or one that takes nothing from it either.
-    const variables = await readFile(file, 'utf8')
-      .then(setVariables)
+    const variables = await readFileIfPresent(file)
+      .then((text) => setVariables(text ?? ''))
       .catch(() => ({}));
     const rival = findClashes(variables, wanted ?? {});
     if (rival.length > 0) {

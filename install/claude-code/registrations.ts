@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readFile, rm, stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { JSONPath } from 'jsonc-parser';
-import { writeFileAtomic } from '../../common/files.ts';
+import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import { isRecord, parseJson, toRecord } from '../../common/text.ts';
 import { resolveFile } from '../edit-file.ts';
 import { getValueAt, pruneAt, removeAt } from '../json-text.ts';
@@ -111,5 +111,5 @@ function ownServers(text: string, place: JSONPath): string[] {
 }
 
 async function getText(file: string): Promise<string> {
-  return readFile(file, 'utf8').catch(() => '');
+  return (await readFileIfPresent(file).catch(() => null)) ?? '';
 }

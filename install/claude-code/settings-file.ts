@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { writeFileAtomic } from '../../common/files.ts';
+import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import { parseJson } from '../../common/text.ts';
 
 /**
@@ -90,6 +89,6 @@ export const userMemoryFile = (env: NodeJS.ProcessEnv): string => path.join(clau
 
 export async function settingsEnv(file: string): Promise<Record<string, unknown>> {
   // Missing, unreadable or not JSON: Claude Code ignores it too.
-  const settings = parseJson(await readFile(file, 'utf8').catch(() => ''));
+  const settings = parseJson((await readFileIfPresent(file).catch(() => null)) ?? '');
   return (Object(settings) as { env?: Record<string, unknown> }).env ?? {};
 }

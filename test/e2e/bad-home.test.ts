@@ -1,4 +1,5 @@
-import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { execFileSync, spawn } from 'node:child_process';
+import { chmod, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -79,6 +80,19 @@ describe.concurrent('a config.json', () => {
     await mkdir(file);
     expect((await home.run(['start'])).stderr).toContain(`${file} is a folder; a file was expected`);
     await rm(file, { recursive: true });
+  });
+
+  it.sequential('that leads to a pipe without an end is refused', async () => {
+    const pipe = path.join(home.user, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const endless = spawn('sh', ['-c', 'exec yes > "$0"', pipe]);
+    await symlink(pipe, file);
+    expect(await home.run(['start'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`${file} is a pipe or device; a file was expected`),
+    });
+    endless.kill();
+    await rm(file);
   });
 
   it.sequential('broken while the daemon runs is named by doctor and changes nothing until a restart', async () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -173,6 +174,9 @@ describe('the check of the settings', () => {
     rmSync(file());
     mkdirSync(file());
     expect(await check()).toMatchObject({ ok: false, detail: expect.stringContaining(`${file()} is a folder`) });
+    rmSync(file(), { recursive: true });
+    execFileSync('mkfifo', [file()]);
+    expect(await check()).toMatchObject({ ok: false, detail: expect.stringContaining(`${file()} is a pipe`) });
   });
 
   it("leaves the user's own proxy in peace, and says that it wins", async () => {

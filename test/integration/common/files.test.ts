@@ -22,6 +22,7 @@ import {
   inspectPrivateFile,
   readFileIfPresent,
   readOrCreateSecret,
+  readUtf8,
   replaceFile,
   writeFileAtomic,
   writeOutput,
@@ -156,6 +157,17 @@ it('reads null where no file is, and throws for what is no file', async () => {
     code: 'unsafe_file',
     message: expect.stringContaining(dir),
   });
+});
+
+it('does not wait for a pipe, itself or behind a link', async () => {
+  const [pipe, link] = [path.join(dir, 'pipe'), path.join(dir, 'link')];
+  execFileSync('mkfifo', [pipe]);
+  symlinkSync(pipe, link);
+  for (const file of [pipe, link]) {
+    const refused = { code: 'unsafe_file', message: `${file} is a pipe or device; a file was expected` };
+    await expect(readFileIfPresent(file)).rejects.toMatchObject(refused);
+    await expect(readUtf8(file)).rejects.toMatchObject(refused);
+  }
 });
 
 it('distinguishes a private file from every other kind', async () => {
