@@ -2,7 +2,7 @@ import { access, constants, lstat, readFile, stat, statfs } from 'node:fs/promis
 import path from 'node:path';
 import { type HomePaths, PLATFORM } from '../../common/paths.ts';
 import { isRecord, parseJson } from '../../common/text.ts';
-import { socketTooLong } from '../../engine/lifecycle/index.ts';
+import { homeProblem } from '../../engine/lifecycle/index.ts';
 
 export interface Check {
   readonly id: string;
@@ -48,8 +48,8 @@ export async function checkHome(paths: HomePaths): Promise<Check> {
   const refusal = home === null ? await getRefusal(path.dirname(paths.home)) : '';
   if (refusal !== '')
     return bad('home', `${paths.home} cannot be created: ${refusal}`, 'set COMET_CC_HOME to a folder of your own');
-  const tooLong = socketTooLong(paths);
-  if (tooLong !== null) return bad('home', tooLong.detail, tooLong.fix);
+  const unfit = homeProblem(paths);
+  if (unfit !== null) return bad('home', unfit.detail, unfit.fix);
   const folders = [paths.home, paths.certsDir, paths.journalDir, paths.indexDir, paths.logsDir, paths.runDir];
   const doubts: string[] = [];
   for (const folder of folders) {

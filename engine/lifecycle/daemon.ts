@@ -31,8 +31,10 @@ export interface Context {
   config(flags?: Partial<Config>): Promise<Config>;
 }
 
-/** Creates certificates, bundle and token where they are missing. */
+/** Creates certificates, bundle and token where they are missing. @throws CometError `config_invalid` for such a home */
 export async function prepareAccess({ paths, env, term }: Context): Promise<Omit<ProxyAccess, 'port'>> {
+  const unfit = homeProblem(paths);
+  if (unfit !== null) throw new CometError('config_invalid', `${unfit.detail}: ${unfit.fix}`);
   const certs = await ensureCerts(paths, { nowMs: Date.now(), userExtraCaFile: env['NODE_EXTRA_CA_CERTS'] || null });
   for (const problem of certs.bundle.problems) term.say(`comet-cc: ${problem}`);
   return { token: await proxyToken(paths), bundle: certs.bundle.file };
@@ -118,8 +120,6 @@ export async function startDaemon(setup: DaemonSetup): Promise<StartResult> {
   const isGone = running !== null && !existsSync(running.program ?? GUARD);
   if (running !== null && running.engine.state !== 'stopped' && !isGone) return settle(false);
   if (running !== null && (await startAgain(setup, running, isGone))) return settle(true);
-  const tooLong = socketTooLong(setup.paths);
-  if (tooLong !== null) throw new CometError('config_invalid', `${tooLong.detail}: ${tooLong.fix}`);
   let spawned = await spawnGuard(setup);
   if (spawned.type !== 'listening' && (await rivalAnswers(setup.paths))) return settle(false);
   // A guard whose home was gone leaves the port once there is one again.
@@ -214,8 +214,13 @@ async function whenStopped(paths: HomePaths, running: GuardStatus, timeoutMs: nu
   return null;
 }
 
-/** Why the home's path leaves too little room for a socket's path; null where it fits. */
-export function socketTooLong(paths: HomePaths) {
+/** Why nothing can work in a home of that name; null where it can. */
+export function homeProblem(paths: HomePaths) {
+  if (/\p{Cc}/u.test(paths.home))
+    return {
+      detail: `COMET_CC_HOME has a line break or another control character: ${JSON.stringify(paths.home)}`,
+      fix: 'set it to a folder whose name has none',
+    };
   const longest = Math.max(Buffer.byteLength(paths.guardSocket), Buffer.byteLength(paths.engineSocket));
   const most = PLATFORM.longestAddress;
   if (most === null || longest <= most) return null;

@@ -181,6 +181,17 @@ describe.concurrent('a home', () => {
     await home.json(['start', '--json']);
   });
 
+  it('with a line break in its name is named by start, env, run and doctor, and is not made', async () => {
+    const home = await made();
+    const env = { COMET_CC_HOME: path.join(home.user, 'two\nlines') };
+    const says = `COMET_CC_HOME has a line break or another control character: "${home.user}/two\\nlines"`;
+    for (const args of [['start'], ['env']])
+      expect(await home.run(args, { env })).toMatchObject({ code: 1, stderr: expect.stringContaining(says) });
+    expect(await home.run(RAN, { env })).toMatchObject({ code: 6, stderr: expect.stringContaining(says) });
+    expect((await doctor(home, env)).checks.find(({ id }) => id === 'home')).toMatchObject({ ok: false, detail: says });
+    await expect(stat(env.COMET_CC_HOME)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
   it('too long for a socket is told how long it may be, by start, run and doctor; the longest one works', async () => {
     const home = await made();
     const [, most] = /at most (\d+) bytes/.exec(
