@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
@@ -16,6 +17,7 @@ import {
 import { type Claim, isRedirect, type StoredBrief } from '../model/node.ts';
 import { MemoryNode } from '../model/node-schema.ts';
 import { parsePage, renderPage, withoutNodes } from '../model/page.ts';
+import { parseTask } from '../model/task.ts';
 import { withoutRevisionsBy } from '../text/validity.ts';
 import { withoutFacts } from './fact-markdown.ts';
 
@@ -109,7 +111,7 @@ export function* archiveLines({ nodes, briefs, ...files }: Archive): Generator<s
 export function scrubLine(line: string, removal: RemovedNodes): string {
   if (line === '') return '';
   const read = Line.or(z.looseObject({ [MARK]: z.number() })).parse(JSON.parse(line));
-  const { node, brief, pages, facts } = read as Pick<Archive, 'pages' | 'facts'> & {
+  const { node, brief, pages, tasks, facts } = read as Omit<Archive, 'nodes' | 'briefs'> & {
     readonly node?: MemoryNode;
     readonly brief?: StoredBrief;
   };
@@ -120,6 +122,7 @@ export function scrubLine(line: string, removal: RemovedNodes): string {
     return isDeepStrictEqual(kept, node) ? line : JSON.stringify({ node: kept });
   }
   if (pages !== undefined) return JSON.stringify({ pages: pages.flatMap((page) => withoutGone(page, removal.ids)) });
+  if (tasks !== undefined) return JSON.stringify({ tasks: tasks.filter((task) => !isMadeOf(task, removal.ids)) });
   if (facts !== undefined)
     return JSON.stringify({ facts: facts.map(({ name, text }) => ({ name, text: withoutFacts(text, removal) })) });
   if (brief === undefined) return line;
@@ -147,6 +150,12 @@ function withoutGone({ name, text }: ArchivedPage, removedIds: ReadonlySet<strin
   if (typeof page === 'string') return [{ name, text }];
   const left = withoutNodes(page, removedIds, () => '#');
   return left === null ? [] : [{ name, text: renderPage(left) }];
+}
+
+/** Whether the memories that a task was made of are all removed. */
+function isMadeOf({ name, text }: ArchivedPage, removedIds: ReadonlySet<string>): boolean {
+  const task = parseTask(text, path.posix.basename(name, '.md'));
+  return typeof task !== 'string' && task.sources.length > 0 && task.sources.every((id) => removedIds.has(id));
 }
 
 function fromLines(text: string): Archive {
