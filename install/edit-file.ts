@@ -4,7 +4,15 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { createMutex } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
-import { backUp, makeDirs, readFileIfPresent, readUtf8, writeFileAtomic, writePrivateFile } from '../common/files.ts';
+import {
+  backUp,
+  ensureDir,
+  makeDirs,
+  readFileIfPresent,
+  readUtf8,
+  replaceFile,
+  writeFileAtomic,
+} from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
 import { envEntries, hookEntries, pluginEntries, statuslineEntry } from './claude-code/entries.ts';
 import { EDITORS, type EditorName } from './editors/editors.ts';
@@ -35,8 +43,7 @@ export async function applyEdit(
   { name, file, before, after, values }: Awaited<ReturnType<typeof planEdit>>,
 ) {
   if (after === before) return { changed: false, backup: null };
-  if ((await readUtf8(file)) !== before)
-    throw new CometError('config_invalid', `${file} changed in the meantime; it was left unchanged, try again`);
+  if ((await readUtf8(file)) !== before) throw changed(file);
   const installs = await loadInstalls(paths);
   const record = installs.files.find((edited) => edited.file === file);
   const isFirstBackup = record === undefined && before !== null && !editKind(name).skipsBackup;
@@ -48,24 +55,33 @@ export async function applyEdit(
     edits: { ...record?.edits, [name]: editKind(name).isText ? {} : mergeValues(record?.edits[name], values) },
   };
   const dirs = before === null ? await createDirs(path.dirname(file), 0o700) : [];
-  await writeInstalls(paths, {
-    files: [...installs.files.filter((each) => each !== record), edited],
-    createdDirs: [...installs.createdDirs, ...dirs],
+  await changeInstalls(paths, ({ files, createdDirs }) => {
+    const now = files.find((each) => each.file === file);
+    if (!isDeepStrictEqual(now, record)) throw changed(file);
+    return { files: [...files.filter((each) => each !== now), edited], createdDirs: [...createdDirs, ...dirs] };
+  }).catch(async (error: unknown) => {
+    if (isFirstBackup) await rm(edited.backup as string, { force: true });
+    throw error;
   });
-  await writeFileAtomic(file, after, { mode: holdsToken(edited) ? edited.mode & OWNER_ONLY : edited.mode });
+  const mode = holdsToken(edited) ? edited.mode & OWNER_ONLY : edited.mode;
+  if (!(await replaceFile(file, before, after, { mode }))) throw changed(file);
   return { changed: true, backup: edited.backup };
 }
+
+/** Another process edits the file too. */
+const changed = (file: string): CometError =>
+  new CometError('config_invalid', `${file} changed in the meantime; it was left unchanged, try again`);
 
 /**
  * Removes an edit. Restores the original bytes if no one else changed the file, in any order of undoing; otherwise removes
  * only what is still as it was set.
  *
+ * @param moved  where the file may be now
  * @returns whether the file changed
  * @throws CometError `config_invalid` where the file no longer parses; nothing is changed then
  */
-export async function undoEdit(paths: HomePaths, name: EditName, file: string): Promise<boolean> {
-  const installs = await loadInstalls(paths);
-  const record = installs.files.find((edited) => edited.file === file);
+export async function undoEdit(paths: HomePaths, name: EditName, file: string, moved: string[] = []): Promise<boolean> {
+  const record = (await loadInstalls(paths)).files.find((edited) => edited.file === file);
   const own = record?.edits[name];
   if (record === undefined || own === undefined) return false;
   const { [name]: _, ...edits } = record.edits;
@@ -74,14 +90,20 @@ export async function undoEdit(paths: HomePaths, name: EditName, file: string): 
   const text = await readUtf8(file);
   const before = textWithoutEdits(text, record);
   const after = isLast || text === null ? before : editKind(name).remove(text, own, record.before ?? '', file);
-  if (after === null && text !== null) await rm(file);
+  const target = await resolveFile(file);
+  if (after === null && text !== null) await rm(target);
   if (after !== null && after !== text) {
     const mode = holdsToken(record) ? record.mode : await getMode(file);
-    await writeFileAtomic(file, after, { mode: holdsToken(rest) ? mode & OWNER_ONLY : mode });
+    await writeFileAtomic(target, after, { mode: holdsToken(rest) ? mode & OWNER_ONLY : mode });
   }
-  if (isLast && record.backup !== null) await rm(record.backup, { force: true });
-  const others = installs.files.filter((each) => each !== record);
-  await writeInstalls(paths, { ...installs, files: isLast ? others : [...others, { ...rest, before }] });
+  // Of settings that were moved, it went along with their folder.
+  const besides = (to: string): string => path.join(path.dirname(to), path.basename(record.backup as string));
+  const backups = record.backup === null ? [] : [record.backup, ...(text === null ? moved.map(besides) : [])];
+  if (isLast) for (const backup of backups) await rm(backup, { force: true });
+  await changeInstalls(paths, ({ files, createdDirs }) => {
+    const others = files.filter((each) => each.file !== file);
+    return { createdDirs, files: isLast ? others : [...others, { ...rest, before }] };
+  });
   if (after === null) await removeCreatedDirs(paths, path.dirname(file));
   return after !== text;
 }
@@ -113,10 +135,7 @@ export async function writeOwnFile(
 ): Promise<void> {
   await readOwnFile(file, mark);
   const dirs = await createDirs(path.dirname(file));
-  if (dirs.length > 0) {
-    const installs = await loadInstalls(paths);
-    await writeInstalls(paths, { ...installs, createdDirs: [...installs.createdDirs, ...dirs] });
-  }
+  if (dirs.length > 0) await changeInstalls(paths, (now) => ({ ...now, createdDirs: [...now.createdDirs, ...dirs] }));
   await writeFileAtomic(file, content, mode === undefined ? {} : { mode });
 }
 
@@ -139,9 +158,12 @@ export async function removeOwnFile(paths: HomePaths, file: string): Promise<voi
 async function loadInstalls(paths: HomePaths): Promise<Installs> {
   return lockRecord(async () => {
     const text = await readFileIfPresent(paths.installsFile);
-    const none = { files: [], createdDirs: [] };
-    return migrateRecords(paths, text === null ? none : parseRecord(Installs, text, paths.installsFile));
+    return migrateRecords(paths, parseInstalls(paths, text));
   });
+}
+
+function parseInstalls({ installsFile }: HomePaths, text: string | null): Installs {
+  return text === null ? { files: [], createdDirs: [] } : parseRecord(Installs, text, installsFile);
 }
 
 const holdsToken = (edited: EditedFile): boolean => getEdits(edited).some(([name]) => editKind(name).holdsToken);
@@ -179,8 +201,9 @@ async function removeCreatedDirs(paths: HomePaths, dir: string): Promise<void> {
     removed.push(at);
   }
   if (removed.length === 0) return;
-  const createdDirs = installs.createdDirs.filter((each) => !removed.includes(each));
-  await writeInstalls(paths, { ...installs, createdDirs });
+  await changeInstalls(paths, (now) => {
+    return { ...now, createdDirs: now.createdDirs.filter((each) => !removed.includes(each)) };
+  });
 }
 
 const CLAUDE_CODE_KINDS = {
@@ -234,9 +257,15 @@ function textWithoutEdits(text: string | null, edited: EditedFile): string | nul
   return isSame ? edited.before : rest;
 }
 
-async function writeInstalls(paths: HomePaths, installs: Installs): Promise<void> {
-  if (installs.files.length + installs.createdDirs.length === 0) return rm(paths.installsFile, { force: true });
-  await writePrivateFile(paths.installsFile, `${JSON.stringify(installs, null, 2)}\n`);
+/** Another process may change the record at the same time: `change` is called again where one did. */
+async function changeInstalls(paths: HomePaths, change: (installs: Installs) => Installs): Promise<void> {
+  await ensureDir(paths.home);
+  for (let isWritten = false; !isWritten; ) {
+    const text = await readFileIfPresent(paths.installsFile);
+    const installs = change(parseInstalls(paths, text));
+    if (installs.files.length + installs.createdDirs.length === 0) return rm(paths.installsFile, { force: true });
+    isWritten = await replaceFile(paths.installsFile, text, `${JSON.stringify(installs, null, 2)}\n`);
+  }
 }
 
 export function parseRecord<T>(schema: z.ZodType<T>, text: string, file: string): T {
@@ -306,7 +335,7 @@ async function migrateRecords(paths: HomePaths, installs: Installs): Promise<Ins
     files: [...installs.files, ...added],
     createdDirs: [...new Set([...installs.createdDirs, ...(dirs ?? [])])],
   };
-  await writeInstalls(paths, merged);
+  await changeInstalls(paths, () => merged);
   const replaced = ['settings-edit.json', 'hooks-edit.json', 'editors.json', 'folders-made.json'].map(getFile);
   for (const file of [...unclean, ...replaced]) await rm(file, { force: true });
   return merged;

@@ -86,8 +86,9 @@ export async function uninstallEntries(paths: HomePaths, name: EditName, files: 
   // A dotfile manager may have put the file elsewhere.
   const before = (name === 'env' && recorded[0]?.before) || '';
   const changed: string[] = [];
-  for (const { file } of recorded) if (await undoEdit(paths, name, file)) changed.push(file);
-  for (const file of await Promise.all(files.map(resolveFile))) {
+  const targets = await Promise.all(files.map(resolveFile));
+  for (const { file } of recorded) if (await undoEdit(paths, name, file, targets)) changed.push(file);
+  for (const file of targets) {
     const text = await readFileIfPresent(file);
     const rest = text === null ? null : editKind(name).remove(text, own, before, file);
     if (rest === null || rest === text || (await readUtf8(file)) !== text) continue;

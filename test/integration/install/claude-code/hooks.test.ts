@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
@@ -44,6 +44,49 @@ describe('hooks in a settings file', () => {
     expect(await readdir(path.dirname(file))).toEqual(['settings.json']);
     expect(await readdir(paths.home)).toEqual([]);
     expect(await uninstallEntries(paths, 'hooks', [file])).toEqual([]);
+  });
+
+  it('go with their backup also where the folder of the settings was moved', async () => {
+    await settings(MINE);
+    await installEntries(paths, 'hooks', file, commands);
+    const moved = path.join(dir, 'elsewhere');
+    await rename(path.dirname(file), moved);
+    await uninstallEntries(paths, 'hooks', [path.join(moved, 'settings.json')]);
+    expect(await readdir(moved)).toEqual(['settings.json']);
+    expect(await readFile(path.join(moved, 'settings.json'), 'utf8')).toBe(MINE);
+  });
+
+  it('leave a link that the file was replaced by since', async () => {
+    await settings(MINE);
+    await installEntries(paths, 'hooks', file, commands);
+    const moved = path.join(dir, 'dotfile.json');
+    await rename(file, moved);
+    await symlink(moved, file);
+    expect(await uninstallEntries(paths, 'hooks', [file])).toEqual([file]);
+    expect([await readFile(moved, 'utf8'), (await lstat(file)).isSymbolicLink()]).toEqual([MINE, true]);
+    expect(await readdir(path.dirname(file))).toEqual(['settings.json']);
+  });
+
+  it('are all recorded where several are added at the same time', async () => {
+    const files = [1, 2, 3, 4].map((nth) => path.join(dir, `${nth}.json`));
+    await Promise.all(files.map((each) => installEntries(paths, 'hooks', each, commands)));
+    expect((await uninstallEntries(paths, 'hooks', [])).sort()).toEqual(files);
+    expect(await readdir(dir)).toEqual(['home']);
+    expect(await readdir(paths.home)).toEqual([]);
+  });
+
+  it('are added to a file by one of two at the same time; the other says to try again', async () => {
+    await settings(MINE);
+    const ways = await Promise.allSettled([
+      installEntries(paths, 'hooks', file, commands),
+      installEntries(paths, 'statusline', file, { command: 'comet-cc statusline' }),
+    ]);
+    expect(ways.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    const refusal = ways.find((way) => way.status === 'rejected');
+    expect(refusal?.reason).toMatchObject({ code: 'config_invalid', message: expect.stringContaining('try again') });
+    for (const name of ['hooks', 'statusline'] as const) await uninstallEntries(paths, name, [file]);
+    expect(await text()).toBe(MINE);
+    expect(await readdir(path.dirname(file))).toEqual(['settings.json']);
   });
 
   it('leave no file where there was none', async () => {
