@@ -13,10 +13,12 @@ import {
 import { parseTask, patchTask, renderTask, type Task, type TaskPatch } from '../../model/task.ts';
 import { TASK_STATUSES } from '../../model/task-status.ts';
 import {
+  CONFLICT_COPY,
   createFileCache,
   decoded,
   decodedIfAllowed,
   filesBelow,
+  isConflictCopy,
   NO_FILE,
   orDenied,
   removeTempFiles,
@@ -172,7 +174,7 @@ async function textsBelow(tasksDir: string): Promise<readonly TaskText[]> {
       return { name, text: (await decodedIfAllowed(file)) ?? '' };
     }),
   );
-  const own = texts.filter(({ name, text }) => text !== '' && NAME.test(name));
+  const own = texts.filter(({ name, text }) => text !== '' && NAME.test(name) && !isConflictCopy(name));
   return own.sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
@@ -208,7 +210,8 @@ async function move(file: string, to: string): Promise<void> {
 }
 
 function readTask(file: string, text: string | null, folder: Status): { file: string; read: Task | string } {
-  const read = parseTask(text, path.basename(file, ENDING));
+  const name = path.basename(file, ENDING);
+  const read = isConflictCopy(name) ? CONFLICT_COPY : parseTask(text, name);
   if (typeof read === 'string' || rank(read.status) >= rank(folder)) return { file, read };
   return { file, read: { ...read, status: folder } };
 }

@@ -1,4 +1,4 @@
-import { appendFile, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { appendFile, copyFile, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { countTokens } from '../../../../common/text.ts';
@@ -348,6 +348,22 @@ describe('pages', () => {
     expect(pages).toMatchObject({ changed: [], added: 0 });
     expect(pages.problems[0]?.message).toBe('cannot be written; pages stay as they are');
     await memory.maintenance.close();
+  });
+
+  test('leave out the conflict copies of a synchronizer, which lint names', async () => {
+    const home = await tempDir();
+    const rig = await open(home);
+    await rig.week(0, ['The payments API listens on port 8080.']);
+    const topics = path.join(home, 'library', 'topics');
+    const [page = ''] = await readdir(topics);
+    const copy = page.replace('.md', ' (conflicted copy 2026-11-29 101010).md');
+    await copyFile(path.join(topics, page), path.join(topics, copy));
+    const { topics: listed } = await rig.memory.library.listTopics({});
+    expect(listed.map(({ name }) => `${name}.md`)).toEqual([page]);
+    const lint = await rig.memory.maintenance.lintPages();
+    expect(lint).toEqual([
+      expect.objectContaining({ file: `topics/${copy}`, message: expect.stringContaining('is a conflict copy') }),
+    ]);
   });
 
   test('that are half written, huge or in other letters are named and stay as they are', async () => {

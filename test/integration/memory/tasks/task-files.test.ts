@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, chown, copyFile, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openPageFiles } from '../../../../memory/storage/fs/page-files.ts';
@@ -53,6 +53,21 @@ describe('task files on disk', () => {
     await rename(file, path.join(dir, 'tasks/done/2026-11/check.md'));
     expect((await files.load()).tasks.map(({ title }) => title)).toEqual(['Call Mum']);
     expect((await files.load(true)).tasks.map(({ status }) => status)).toEqual(['active', 'done']);
+  });
+
+  test('names the conflict copies of a synchronizer, which surface nothing and go nowhere', async () => {
+    const dir = await tempDir();
+    const files = await openAt(dir);
+    await files.add('good', TASK);
+    const active = path.join(dir, 'tasks/active');
+    const copies = ["good (Anna's conflicted copy 2026-11-29).md", 'good.sync-conflict-20261129-101010-ABCDEFG.md'];
+    for (const copy of copies) await copyFile(path.join(active, 'good.md'), path.join(active, copy));
+    const { tasks, problems } = await files.load(true);
+    expect(tasks.map(({ name }) => name)).toEqual(['good']);
+    expect(problems.map(({ file }) => path.basename(file))).toEqual(copies);
+    for (const { message } of problems) expect(message).toContain('is a conflict copy');
+    expect((await files.texts()).map(({ name }) => name)).toEqual(['active/good.md']);
+    expect((await readdir(active)).sort()).toEqual([...copies, 'good.md'].sort());
   });
 
   test('names and skips what cannot be read, and keeps it', async () => {
