@@ -112,7 +112,7 @@ export async function replaceFile(
   await throughTemporary(file, data, async (temporary) => {
     if (options.mode !== undefined) await chmod(temporary, options.mode);
     // Both in one turn: what another program saved in between would be lost.
-    isSame = readSyncIfPresent(file) === before;
+    isSame = readSmallFile(file) === before;
     if (isSame) fs.renameSync(temporary, file);
   });
   return isSame;
@@ -169,9 +169,10 @@ export async function readFileIfPresent(file: string): Promise<string | null> {
 }
 
 async function readBytes(file: string): Promise<Buffer | null> {
-  const stats = await stat(file).catch(() => null);
-  if (stats !== null) assertFile(file, stats);
-  return readFile(file).catch((error: unknown) => orAbsent(file, error));
+  const stats = await stat(file).catch(orMissing);
+  if (stats === null) return null;
+  assertFile(file, stats);
+  return readFile(file).catch(orMissing);
 }
 
 /** Reading a pipe may wait for ever, and a device may never end. */
@@ -185,20 +186,6 @@ export async function readUtf8(file: string): Promise<string | null> {
   const bytes = await readBytes(file);
   if (bytes === null || isUtf8(bytes)) return bytes?.toString() ?? null;
   throw new CometError('config_invalid', `${file} is not UTF-8 text; it was left unchanged`);
-}
-
-function readSyncIfPresent(file: string): string | null {
-  try {
-    return fs.readFileSync(file, 'utf8');
-  } catch (error) {
-    return orAbsent(file, error);
-  }
-}
-
-function orAbsent(file: string, error: unknown): null {
-  if (getCode(error) === 'ENOENT') return null;
-  if (getCode(error) === 'EISDIR') throw unsafe(file, 'is a folder; a file was expected', error);
-  throw error;
 }
 
 /** UTF-8 text, null where there is no file. @throws CometError `unsafe_file` for what else is there, or over 16 MB */

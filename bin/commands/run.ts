@@ -8,6 +8,7 @@ import {
   isOurProxy,
   noProxyCovers,
   onSignals,
+  otherProxy,
   startDaemon,
   watchGuard,
   withoutOurs,
@@ -116,6 +117,8 @@ async function throughDaemon(context: Context, command: string, args: readonly s
   const { status, problem } = await startDaemon(setup);
   term.progress('');
   if (problem !== null) term.say(`comet-cc: ${problem}`);
+  const rival = otherProxy(status, await context.config(), env);
+  if (rival !== '') term.say(`comet-cc: ${rival}`);
   const variables = clientEnvironment({ port: status.port, token: setup.token, bundle: setup.bundle }, env);
   if (noProxyCovers(env, 'api.anthropic.com'))
     term.say('comet-cc: NO_PROXY covers api.anthropic.com, so nothing will be remembered; take it out of NO_PROXY');

@@ -1,7 +1,7 @@
 import { access, constants } from 'node:fs/promises';
 import type { Config } from '../../common/config.ts';
 import { oneLine } from '../../common/text.ts';
-import { type GuardStatus, noProxyCovers } from '../../engine/lifecycle/index.ts';
+import { type GuardStatus, noProxyCovers, otherProxy } from '../../engine/lifecycle/index.ts';
 import { bad, type Check, good } from './index.ts';
 
 const VERSION_MS = 10_000;
@@ -29,6 +29,8 @@ export async function checkUpstream(config: Config, env: NodeJS.ProcessEnv, guar
     return bad('upstream', 'NO_PROXY keeps api.anthropic.com away from comet-cc', 'take it out of NO_PROXY');
   const trouble = guard?.upstream_proxy_trouble ?? '';
   if (trouble !== '') return bad('upstream', trouble, 'correct HTTPS_PROXY (or upstreamProxy), then comet-cc restart');
+  const rival = guard === null ? '' : otherProxy(guard, config, env);
+  if (rival !== '') return bad('upstream', rival, 'comet-cc restart');
   const through = guard?.upstream_proxy ? ` through ${guard.upstream_proxy}` : '';
   return good('upstream', `${config.upstream}${through}`);
 }

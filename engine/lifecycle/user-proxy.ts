@@ -5,8 +5,9 @@ import type { Config } from '../../common/config.ts';
 import { readFileIfPresent, writePrivateFile } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { parseJson } from '../../common/text.ts';
-import { parseUpstreamProxy } from '../../proxy/guard/index.ts';
-import { isOurProxy, PROXY_NAMES } from './client-env.ts';
+import { formatProxy, parseUpstreamProxy } from '../../proxy/guard/index.ts';
+import { isOurProxy, noProxyCovers, PROXY_NAMES } from './client-env.ts';
+import type { GuardStatus } from './control.ts';
 
 /** Tells the daemon to use no proxy, even if its environment names one. */
 export const STRAIGHT = 'off';
@@ -34,6 +35,15 @@ export async function userProxy(paths: HomePaths, config: Config, env: NodeJS.Pr
   }
   await remember(paths, url, noProxy);
   return { url, noProxy, problem: '' };
+}
+
+/** What a running daemon uses instead of the proxy that this shell names; '' where it uses that one, or none is named. */
+export function otherProxy(guard: GuardStatus, { upstreamProxy }: Config, env: NodeJS.ProcessEnv): string {
+  const named = upstreamProxy === STRAIGHT ? null : parseUpstreamProxy(upstreamProxy || findUserProxy(env));
+  const { upstream_proxy: used, upstream } = guard;
+  if (named === null || used === undefined || noProxyCovers(env, new URL(upstream).hostname)) return '';
+  const name = formatProxy(named);
+  return used === name ? '' : `the daemon still uses ${used ?? 'no proxy'}, not ${name}; comet-cc restart changes that`;
 }
 
 /** What `claude -p` gets: the user's own proxies, not ours. */

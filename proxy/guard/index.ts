@@ -25,7 +25,7 @@ import { connectViaProxy, formatProxy, type Route } from './upstream-proxy.ts';
 
 export { watchSocket } from './control.ts';
 export { isSecret } from './tunnel.ts';
-export { bypassesProxy, createRoute, parseUpstreamProxy } from './upstream-proxy.ts';
+export { bypassesProxy, createRoute, formatProxy, parseUpstreamProxy } from './upstream-proxy.ts';
 
 const TIMINGS = {
   /** A new CONNECT waits this long for an engine that is silent. */

@@ -45,8 +45,15 @@ describe('run', () => {
   });
 
   it('replaces a lower-case proxy variable, which would win over ours', async () => {
-    const { env } = await seen(PRINT_ENV, { https_proxy: 'http://proxy.example:3128' });
+    const given = { https_proxy: 'http://proxy.example:3128' };
+    const { stdout, stderr } = await home.run(['run', ...PRINT_ENV], { env: given });
+    const { env } = JSON.parse(stdout) as Seen;
     expect(env['https_proxy']).toBe(env['HTTPS_PROXY']);
+    // The daemon was started by a shell without one.
+    const says = 'the daemon still uses no proxy, not http://proxy.example:3128; comet-cc restart changes that';
+    expect(stderr).toBe(`comet-cc: ${says}\n`);
+    const { checks } = JSON.parse((await home.run(['doctor', '--json'], { env: given })).stdout);
+    expect(checks.find(({ id }: { id: string }) => id === 'upstream')).toMatchObject({ ok: false, detail: says });
   });
 
   it.each([0, 7, 255])('ends with the exit code %i of the command', async (code) => {

@@ -3,7 +3,8 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import { homePaths } from '../../../../common/paths.ts';
-import { rememberProxy, userProxy } from '../../../../engine/lifecycle/user-proxy.ts';
+import type { GuardStatus } from '../../../../engine/lifecycle/control.ts';
+import { otherProxy, rememberProxy, userProxy } from '../../../../engine/lifecycle/user-proxy.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
@@ -77,4 +78,25 @@ it('what cannot be used is said, without its credentials; a damaged note counts 
   await rememberProxy(paths, { HTTPS_PROXY: THEIRS });
   await writeFile(getFile(paths), '{"url":');
   expect(await userProxy(paths, config, OURS)).toEqual(straight);
+});
+
+it('a daemon that uses another proxy than this shell names is told, without credentials', () => {
+  const told = (used: string | null, env: NodeJS.ProcessEnv, upstreamProxy = ''): string => {
+    const guard = { upstream: 'https://api.anthropic.com', upstream_proxy: used } as GuardStatus;
+    return otherProxy(guard, Config.parse({ upstreamProxy }), env);
+  };
+  const name = 'http://proxy.example:3128';
+  const says = `not ${name}; comet-cc restart changes that`;
+  expect(told(null, { HTTPS_PROXY: THEIRS })).toBe(`the daemon still uses no proxy, ${says}`);
+  expect(told('http://old.example:1', { HTTPS_PROXY: THEIRS })).toContain(`http://old.example:1, ${says}`);
+  expect(told(null, {}, THEIRS)).toContain(says);
+  const silent = [
+    told(name, { HTTPS_PROXY: THEIRS }),
+    told(name, {}),
+    told(name, OURS),
+    told(null, { HTTPS_PROXY: THEIRS, NO_PROXY: '.anthropic.com' }),
+    told(null, { HTTPS_PROXY: THEIRS }, 'off'),
+    told(null, { HTTPS_PROXY: 'socks5://p:1080' }),
+  ];
+  expect(silent).toEqual(silent.map(() => ''));
 });
