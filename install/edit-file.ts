@@ -4,15 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { createMutex } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
-import {
-  backUp,
-  ensureDir,
-  makeDirs,
-  readFileIfPresent,
-  readUtf8,
-  replaceFile,
-  writeFileAtomic,
-} from '../common/files.ts';
+import { backUp, makeDirs, readFileIfPresent, readUtf8, replaceFile, writeFileAtomic } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
 import { envEntries, hookEntries, pluginEntries, statuslineEntry } from './claude-code/entries.ts';
 import { EDITORS, type EditorName } from './editors/editors.ts';
@@ -259,7 +251,7 @@ function textWithoutEdits(text: string | null, edited: EditedFile): string | nul
 
 /** Another process may change the record at the same time: `change` is called again where one did. */
 async function changeInstalls(paths: HomePaths, change: (installs: Installs) => Installs): Promise<void> {
-  await ensureDir(paths.home);
+  await makeDirs(paths.home, 0o700);
   for (let isWritten = false; !isWritten; ) {
     const text = await readFileIfPresent(paths.installsFile);
     const installs = change(parseInstalls(paths, text));

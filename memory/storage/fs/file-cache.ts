@@ -3,10 +3,11 @@ import path from 'node:path';
 import { ensureDir, orMissing, syncDir, TEMPORARY_NAME } from '../../../common/files.ts';
 
 export const NO_FILE = 'is no file but a link, folder or device; it is not read';
-export const CONFLICT_COPY = 'is a conflict copy of a synchronized file; it is not read: merge the two, then remove it';
-/** As Dropbox, Nextcloud and Syncthing name the other version of a file that was changed in two places. */
-export const isConflictCopy = (file: string): boolean =>
-  /\.sync-conflict-\d{8}-\d{6}|\([^()/\\]{0,99}conflicted copy[^()/\\]{0,99}\)/i.test(file);
+/** What is wrong with what Dropbox, Nextcloud and Syncthing make of a file that was changed in two places; else null. */
+export const conflictCopy = (file: string): string | null =>
+  /\.sync-conflict-\d{8}-\d{6}|\([^()/\\]{0,99}conflicted copy[^()/\\]{0,99}\)/i.test(file)
+    ? 'is a conflict copy of a synchronized file; it is not read: merge the two, then remove it'
+    : null;
 /** A file written again within the same tick of the disk's clock carries the same time stamp. */
 const TICK_MS = 100;
 const AT_ONCE = 32;

@@ -6,14 +6,7 @@ import type { Problem } from '../../../common/errors.ts';
 import { makeDirs, orMissing, readFileIfPresent, replaceFile, syncDir } from '../../../common/files.ts';
 import { PAGE_NAMES, type PageFolder, type PageRewrite } from '../page-files.ts';
 import { projectSlug, sessionStem } from '../paths.ts';
-import {
-  CONFLICT_COPY,
-  createFileCache,
-  decodedIfAllowed,
-  isConflictCopy,
-  NO_FILE,
-  removeTempFiles,
-} from './file-cache.ts';
+import { conflictCopy, createFileCache, decodedIfAllowed, NO_FILE, removeTempFiles } from './file-cache.ts';
 
 const NAME = /^(?:(?:topics|plans|inbox)\/.+|(?!\.\.$)[^/]+)$/;
 
@@ -72,8 +65,9 @@ export async function openPageFiles({ dir, nodesDir, exclusive = createMutex() }
       for (const cache of caches) {
         for (const [name, text] of await cache.read()) {
           const file = path.join(dir, name);
-          if (isConflictCopy(name)) problems.push({ file, message: CONFLICT_COPY });
-          else texts.set(name, text ?? '');
+          const copied = conflictCopy(name);
+          if (copied === null) texts.set(name, text ?? '');
+          else problems.push({ file, message: copied });
           // A user may empty an inbox page; later lines of the day are added to it.
           if (text === null && !(name.startsWith('inbox/') && (await readFileIfPresent(file).catch(() => null)) === ''))
             problems.push({ file, message: 'is empty, no UTF-8 text, or not yours to read' });

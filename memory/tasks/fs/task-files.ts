@@ -13,12 +13,11 @@ import {
 import { parseTask, patchTask, renderTask, type Task, type TaskPatch } from '../../model/task.ts';
 import { TASK_STATUSES } from '../../model/task-status.ts';
 import {
-  CONFLICT_COPY,
+  conflictCopy,
   createFileCache,
   decoded,
   decodedIfAllowed,
   filesBelow,
-  isConflictCopy,
   NO_FILE,
   orDenied,
   removeTempFiles,
@@ -174,7 +173,7 @@ async function textsBelow(tasksDir: string): Promise<readonly TaskText[]> {
       return { name, text: (await decodedIfAllowed(file)) ?? '' };
     }),
   );
-  const own = texts.filter(({ name, text }) => text !== '' && NAME.test(name) && !isConflictCopy(name));
+  const own = texts.filter(({ name, text }) => text !== '' && NAME.test(name) && conflictCopy(name) === null);
   return own.sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
@@ -211,7 +210,7 @@ async function move(file: string, to: string): Promise<void> {
 
 function readTask(file: string, text: string | null, folder: Status): { file: string; read: Task | string } {
   const name = path.basename(file, ENDING);
-  const read = isConflictCopy(name) ? CONFLICT_COPY : parseTask(text, name);
+  const read = conflictCopy(name) ?? parseTask(text, name);
   if (typeof read === 'string' || rank(read.status) >= rank(folder)) return { file, read };
   return { file, read: { ...read, status: folder } };
 }
