@@ -75,9 +75,9 @@ async function getProjects({ salt, projects }: Card, passphrase: string | null):
   return Array.isArray(read) ? read.filter((each) => typeof each === 'string') : [];
 }
 
-export function getMachines({ peers, refused }: ShareState, trusted: readonly string[]) {
+export function getMachines({ peers, refused, left }: ShareState, trusted: readonly string[]) {
   const reasons: Readonly<Record<string, string>> = REFUSALS;
-  const ids = [...new Set([...Object.keys(peers), ...Object.keys(refused)])];
+  const ids = Object.keys({ ...peers, ...refused }).filter((machine) => !left.includes(machine));
   return ids.map((machine) => ({
     machine,
     name: peers[machine]?.name ?? '',

@@ -83,6 +83,8 @@ export const ShareState = z
     erasing: z.array(z.int()).readonly(),
     /** Why a machine or its last refused row was refused. */
     refused: z.record(z.string(), z.string()).readonly(),
+    /** Machines that are no longer on the storage. */
+    left: z.array(z.string()).readonly().default([]),
     /** That everything was published again, as whom and when; null where it never was. */
     restarted: z
       .object({ why: z.enum(['copy', 'lost']), at: z.string() })
@@ -203,7 +205,7 @@ export function newState(membership: Membership, isSealed: boolean): ShareState 
   return {
     ...{ ...membership, machine: randomBytes(16).toString('hex'), keys: generateKeys() },
     ...{ next: 0, confirmed: null, outbox: [], known: {}, peers: {}, turns: {}, erasing: [] },
-    ...{ raw: false, refused: {}, restarted: null, pushed: null, pulled: null },
+    ...{ raw: false, refused: {}, left: [], restarted: null, pushed: null, pulled: null },
     salt: isSealed ? newSalt() : null,
   };
 }

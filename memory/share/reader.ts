@@ -77,7 +77,8 @@ export function createPull(context: ShareContext): () => Promise<void> {
   return async () => {
     await noteRaw(context);
     const failures: CometError[] = [];
-    for (const machine of (await bus.machines()).filter((each) => each !== state().machine)) {
+    const machines = await bus.machines();
+    for (const machine of machines.filter((each) => each !== state().machine)) {
       await pullFrom(machine).catch(async (cause: unknown) => {
         if (signal.aborted || !(cause instanceof CometError)) throw cause;
         // One damaged log keeps no other back; where the storage does not answer, none is tried.
@@ -89,7 +90,8 @@ export function createPull(context: ShareContext): () => Promise<void> {
     const stray = looked.redirects === revision ? [] : strayRedirects(memory.nodes());
     if (stray.length > 0) await memory.save(stray);
     else looked.redirects = revision;
-    await keep({ pulled: new Date(context.now()).toISOString() });
+    const left = Object.keys({ ...state().peers, ...state().refused }).filter((each) => !machines.includes(each));
+    await keep({ pulled: new Date(context.now()).toISOString(), left });
     if (failures[0] !== undefined) throw failures[0];
   };
 }

@@ -79,10 +79,12 @@ export async function openLanceBus({ uri, env }: { uri: string; env: NodeJS.Proc
     }
   }
 
-  const registered = (): Promise<string[]> => withTable(REGISTRY, getMachines, []);
+  /** Where it is damaged, the logs that the storage lists. */
+  const registered = async (): Promise<string[]> =>
+    (await withTable(REGISTRY, getMachines, []).catch(orNone)) ?? (await connection.tableNames()).filter(isMachine);
 
   async function machines(): Promise<string[]> {
-    const stamp = await withTable(REGISTRY, getStamp, null);
+    const stamp = await withTable(REGISTRY, getStamp, null).catch(orNone);
     const isSame = stamp !== null && named?.stamp === stamp && Math.abs(Date.now() - named.atMs) < NAMES_MS;
     if (!isSame || named === null) named = { stamp: stamp ?? '', atMs: Date.now(), machines: await registered() };
     return [...named.machines];
@@ -123,7 +125,7 @@ export async function openLanceBus({ uri, env }: { uri: string; env: NodeJS.Proc
       guarded(async () => {
         // A damaged one cannot be opened.
         if (await withTable(machine, async () => true, false).catch(() => true)) await connection.dropTable(machine);
-        await withTable(REGISTRY, (table) => table.delete(`machine = '${machine}'`), undefined);
+        await withTable(REGISTRY, (table) => table.delete(`machine = '${machine}'`), null).catch(orNone);
       }),
     close: () => connection.close(),
   };
@@ -131,8 +133,10 @@ export async function openLanceBus({ uri, env }: { uri: string; env: NodeJS.Proc
 
 async function getMachines(table: Table): Promise<string[]> {
   const rows = (await table.query().select(['machine']).toArray()) as { machine: string }[];
-  return [...new Set(rows.map(({ machine }) => machine))].filter((machine) => MACHINE_ID.test(machine));
+  return [...new Set(rows.map(({ machine }) => machine))].filter(isMachine);
 }
+
+const isMachine = (name: string): boolean => MACHINE_ID.test(name);
 
 async function getStamp(table: Table): Promise<string> {
   const { metadata } = await table.schema();

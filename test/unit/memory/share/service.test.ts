@@ -9,6 +9,7 @@ import type { JournalTurn } from '../../../../memory/model/turn.ts';
 import { type LibraryPages, readShelf } from '../../../../memory/pages/library-pages.ts';
 import type { Bus } from '../../../../memory/share/bus.ts';
 import type { ShareRules } from '../../../../memory/share/filter.ts';
+import { getMachines } from '../../../../memory/share/join.ts';
 import { createLooked, newState, type ShareState } from '../../../../memory/share/parts.ts';
 import { taskKey } from '../../../../memory/share/row.ts';
 import { openShare } from '../../../../memory/share/service.ts';
@@ -158,6 +159,21 @@ describe('three machines of one person', () => {
     const rows = (await Promise.all((await bus.machines()).map((machine) => bus.read(machine, 0, 99)))).flat();
     expect(rows).toHaveLength(6);
     expect(JSON.stringify(rows).includes('from 1')).toBe(passphrase === null);
+  });
+
+  it('are listed as long as they share', async () => {
+    const bus = createInMemoryBus();
+    const [one, two, three] = [createHome(bus), createHome(bus), createHome(bus)];
+    add(one, getNode(1));
+    await syncAll(one, two, three);
+    const list = () => getMachines(one.state(), []).map(({ machine }) => machine);
+    expect(list().sort()).toEqual([two, three].map((home) => home.state().machine).sort());
+    await (await two.open()).leave();
+    await one.sync();
+    expect(list()).toEqual([three.state().machine]);
+    await two.sync();
+    await one.sync();
+    expect(list()).toContain(two.state().machine);
   });
 
   it('remove everywhere, in the bucket too, and bring nothing back', async () => {

@@ -77,6 +77,29 @@ describe('a log with a damaged file', () => {
   });
 });
 
+it.each(['data', '_versions'])('a registry with damaged %s keeps no machine from its work', async (part) => {
+  const uri = path.join(dir, 'folder', `registry-${part}`);
+  await mkdir(uri, { recursive: true });
+  const machines = Array.from({ length: 15 }, (_, nth) => (nth + 16).toString(16).repeat(16));
+  const row = { sequence: 0, payload: 'p', signature: 's' };
+  const bus = await openLanceBus({ uri, env: {} });
+  for (const machine of machines.slice(1)) await bus.append(machine, [row]);
+  bus.close();
+  const folder = path.join(uri, 'machines', 'registry.lance', part);
+  for (const file of await readdir(folder)) await truncate(path.join(folder, file), 20);
+  const [first = '', ...others] = machines;
+  const look = async (work: (bus: Bus) => Promise<unknown>): Promise<void> => {
+    const again = await openLanceBus({ uri, env: {} });
+    await work(again);
+    again.close();
+  };
+  await look(async (again) => expect(await again.machines()).toEqual(others));
+  await look((again) => again.append(first, [row]));
+  await look(async (again) => expect(await again.machines()).toEqual(machines));
+  await look((again) => again.drop(first));
+  await look(async (again) => expect(await again.machines()).toEqual(others));
+});
+
 describe('on an S3 server', () => {
   busContract(
     (place) => openLanceBus({ uri: `${server.uri}/s3-${place}`, env: server.env }),
