@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { link, update, version } from './client.ts';
 import { Icon } from './icons.tsx';
 import { GO, type KeyState, pressKey } from './keys.ts';
-import { dropNotice, Notices, takeBack } from './parts.tsx';
+import { areKeysOn, dropNotice, Notices, switchKeys, takeBack } from './parts.tsx';
 import { getHash, parseRoute, type Route, VIEWS, type View } from './route.ts';
 import { Graph } from './views/graph.tsx';
 import { Health } from './views/health.tsx';
@@ -146,6 +146,14 @@ function Help() {
           </div>
         ))}
       </dl>
+      <label>
+        <input
+          type="checkbox"
+          defaultChecked={areKeysOn()}
+          onChange={({ currentTarget }) => switchKeys(currentTarget.checked)}
+        />{' '}
+        Characters are shortcuts in this browser
+      </label>
       <form method="dialog">
         <button type="submit">Close</button>
       </form>
@@ -165,6 +173,7 @@ function useKeys(): void {
         if (event.key === 'Escape' && target instanceof HTMLElement) target.blur();
         return;
       }
+      if (!areKeysOn()) return;
       const { state: next, action } = pressKey(state.current, event.key, event.timeStamp);
       state.current = next;
       if (action === null) return;

@@ -233,3 +233,13 @@ export function Tabs<T extends string>(props: {
     </div>
   );
 }
+
+const KEYS_OFF = 'comet-cc-keys-off';
+
+/** Whether characters are shortcuts in this browser: speech input and a slip of the hand type them too (WCAG 2.1.4). */
+export const areKeysOn = (): boolean => localStorage.getItem(KEYS_OFF) === null;
+
+export function switchKeys(on: boolean): void {
+  if (on) localStorage.removeItem(KEYS_OFF);
+  else localStorage.setItem(KEYS_OFF, '1');
+}

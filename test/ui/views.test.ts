@@ -164,6 +164,29 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     expect(await page.getByRole('searchbox').inputValue()).toContain('8');
   });
 
+  it('leaves characters alone where they are switched off, also after it was loaded again', async () => {
+    const page = await rig.open(`#/session/${session}`);
+    const place = page.getByText(/^Request \d+ of \d+$/);
+    const before = await place.textContent();
+    const shortcuts = page.getByRole('checkbox', { name: 'Characters are shortcuts' });
+    const choose = async (isOn: boolean): Promise<void> => {
+      await page.getByRole('button', { name: 'Keys' }).click();
+      await shortcuts.setChecked(isOn);
+      await page.getByRole('button', { name: 'Close' }).click();
+    };
+    await choose(false);
+    await page.reload();
+    await place.waitFor();
+    for (const key of ['[', '?', '/', 'g', 'm']) await page.keyboard.press(key);
+    expect(await place.textContent()).toBe(before);
+    expect(page.url()).toContain(`#/session/${session}`);
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    await choose(true);
+    await page.keyboard.press('g');
+    await page.keyboard.press('m');
+    await page.waitForURL(/#\/memory/);
+  });
+
   it('edits a memory in one tab, shows it in the other, and takes it back', async () => {
     const [node] = await rig.engine.call('nodes/list', { limit: 1, sessionId: session });
     const { node_id: id = '', title = '' } = node ?? {};

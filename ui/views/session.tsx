@@ -3,7 +3,7 @@ import { useQuery } from '../client.ts';
 import { diffRows } from '../diff.ts';
 import { amount, count, money, projectName } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, Empty, showAddress, Tabs, Time } from '../parts.tsx';
+import { Answer, areKeysOn, Empty, showAddress, Tabs, Time } from '../parts.tsx';
 import { getHash, type Route } from '../route.ts';
 import { talkRows } from '../talk.ts';
 import type { UiRequest, UiSession } from '../types.ts';
@@ -106,7 +106,7 @@ function SessionView({ session, query }: { session: UiSession; query: Route['que
 function useBrackets(step: (by: number) => void): void {
   useEffect(() => {
     const press = ({ key, target }: KeyboardEvent): void => {
-      if (target instanceof Element && target.matches('input, textarea, select')) return;
+      if (!areKeysOn() || (target instanceof Element && target.matches('input, textarea, select'))) return;
       if (key === '[') step(-1);
       if (key === ']') step(1);
     };
