@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
+import type { Config } from '../common/config.ts';
 import { CometError, type ErrorCode, getMessage } from '../common/errors.ts';
 import { getHome, homePaths, resolveDirectory } from '../common/paths.ts';
 import { lowestOrigin, type Origin } from '../common/turn.ts';
 import { type EngineClient, engineClient, getEngine, retryingClient } from '../engine/api/client.ts';
-import type { Context as EngineContext } from '../engine/lifecycle/index.ts';
+import type { DaemonSetup, Context as EngineContext } from '../engine/lifecycle/index.ts';
 import { createTerm, type Stream, type Term } from './terminal/term.ts';
 
 /** What every command is given. */
@@ -54,6 +55,19 @@ export function startedEngine(context: Context, isWorthIt = (): boolean => true)
       context.term.progress('');
     }
   });
+}
+
+/** Prepares a start and says on a terminal what takes its time; the caller clears the line once the daemon runs. */
+export async function prepareWithProgress(context: Context, flags: Partial<Config>): Promise<DaemonSetup> {
+  const { paths, term } = context;
+  const isNew = !existsSync(paths.certsDir);
+  if (isNew) term.progress('comet-cc, first run, 1 of 2: creating certificates…');
+  const { prepareDaemon } = await import('../engine/lifecycle/index.ts');
+  const setup = await prepareDaemon(context, flags);
+  term.progress(
+    isNew ? 'comet-cc, first run, 2 of 2: opening memory and loading the embedder…' : 'comet-cc: starting…',
+  );
+  return setup;
 }
 
 /** The exit codes that other programs rely on. */

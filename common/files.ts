@@ -69,12 +69,9 @@ export async function ensureDir(dir: string): Promise<void> {
 export async function writeFileAtomic(
   file: string,
   data: string | Uint8Array,
-  options: { readonly mode?: number } = {},
+  { mode }: { readonly mode?: number } = {},
 ): Promise<void> {
-  await throughTemporary(file, data, async (temporary) => {
-    if (options.mode !== undefined) await chmod(temporary, options.mode);
-    await rename(temporary, file);
-  });
+  await throughTemporary(file, data, mode, (temporary) => rename(temporary, file));
 }
 
 /** As `writeFileAtomic`, for a file in the home: it creates the folder, 0700. @throws CometError `unsafe_file` */
@@ -106,11 +103,10 @@ export async function replaceFile(
   file: string,
   before: string | null,
   data: string,
-  options: { readonly mode?: number } = {},
+  { mode }: { readonly mode?: number } = {},
 ): Promise<boolean> {
   let isSame = false;
-  await throughTemporary(file, data, async (temporary) => {
-    if (options.mode !== undefined) await chmod(temporary, options.mode);
+  await throughTemporary(file, data, mode, async (temporary) => {
     // Both in one turn: what another program saved in between would be lost.
     isSame = readSmallFile(file) === before;
     if (isSame) fs.renameSync(temporary, file);
@@ -139,7 +135,7 @@ export async function appendTo(file: string, getText: (isEmpty: boolean) => stri
 /** Creates `file`, 0600, complete from its first moment; false, without a change, when the name exists. */
 export async function createExclusive(file: string, data: string | Uint8Array): Promise<boolean> {
   try {
-    await throughTemporary(file, data, (temporary) => link(temporary, file));
+    await throughTemporary(file, data, PRIVATE_FILE, (temporary) => link(temporary, file));
     return true;
   } catch (error) {
     if (getCode(error) === 'EEXIST') return false;
@@ -256,6 +252,7 @@ export async function syncDir(dir: string): Promise<void> {
 async function throughTemporary(
   file: string,
   data: string | Uint8Array,
+  mode: number | undefined,
   publish: (temporary: string) => Promise<void>,
 ): Promise<void> {
   const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
@@ -263,6 +260,7 @@ async function throughTemporary(
     {
       await using handle = await open(temporary, 'wx', PRIVATE_FILE);
       await handle.writeFile(data);
+      if (mode !== undefined) await handle.chmod(mode);
       await handle.sync();
     }
     await publish(temporary);

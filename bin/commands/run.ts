@@ -14,8 +14,7 @@ import {
   withoutOurs,
 } from '../../engine/lifecycle/index.ts';
 import { findOtherApi, isClaude, withSettings } from '../../install/index.ts';
-import { addCommand, type CommandFlags, type Context, pageLines } from '../context.ts';
-import { prepareWithProgress } from '../terminal/progress.ts';
+import { addCommand, type CommandFlags, type Context, pageLines, prepareWithProgress } from '../context.ts';
 
 interface Route {
   readonly child: { readonly command: string; readonly args: readonly string[]; readonly env: NodeJS.ProcessEnv };

@@ -5,8 +5,7 @@ import { CometError } from '../../common/errors.ts';
 import { overrideLine, statusReport, stoppedLine } from '../../engine/api/index.ts';
 import { OPENING, STORE } from '../../engine/index.ts';
 import { guardStatus, prepareDaemon, type StartResult, startDaemon, stopDaemon } from '../../engine/lifecycle/index.ts';
-import { addCommand, type Context } from '../context.ts';
-import { prepareWithProgress } from '../terminal/progress.ts';
+import { addCommand, type Context, prepareWithProgress } from '../context.ts';
 
 type Flags = { readonly port?: number; readonly foreground?: boolean; readonly json?: boolean };
 
