@@ -17,7 +17,7 @@ export interface ClaudeCliOptions extends CallOptions {
   /** A name on PATH or a path. */
   readonly bin: string;
   readonly models: ModelLimits;
-  readonly environment: Omit<ChildEnvOptions, 'thinking'>;
+  readonly environment: ChildEnvOptions;
   /** An empty private directory, created if missing. */
   readonly cwd: string;
   readonly graceMs?: number;
@@ -42,7 +42,7 @@ export function createClaudeCli(options: ClaudeCliOptions): LlmClient {
 function spawn(options: ClaudeCliOptions, call: PromptCall, signal: AbortSignal): Promise<ChildEnd> {
   const { bin: file, cwd, graceMs = 2_000 } = options;
   mkdirSync(cwd, { recursive: true, mode: 0o700 });
-  const env = childEnv({ ...options.environment, thinking: call.thinking });
+  const env = childEnv(options.environment, call);
   const limits = { timeoutMs: call.timeoutMs, graceMs, maxChars: STDOUT_CHARS };
   return runChild({ file, args: getArgs(call), input: call.prompt.user, env, cwd, ...limits }, signal);
 }
@@ -100,22 +100,22 @@ interface ChildEnvOptions {
   readonly userCa: string;
   /** The user's own proxy variables, which children keep. */
   readonly userProxy: Readonly<Record<string, string>>;
-  readonly thinking: boolean;
 }
 
 /** The user's environment without our proxy and the session, marked as ours. */
-function childEnv(options: ChildEnvOptions): Record<string, string> {
+function childEnv(options: ChildEnvOptions, { thinking, timeoutMs }: PromptCall): Record<string, string> {
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(options.env)) {
     const dropped = PROXY.includes(name.toLowerCase()) || SESSION.includes(name) || /^COMET_CC_/.test(name);
     if (value !== undefined && !dropped) env[name] = value;
   }
-  Object.assign(env, options.userProxy, QUIET, { [CHILD_MARK]: '1' });
+  // With it a child that is left alone, as guard and engine were killed, ends too.
+  Object.assign(env, options.userProxy, QUIET, { [CHILD_MARK]: '1', API_TIMEOUT_MS: String(timeoutMs) });
   if (env['NODE_EXTRA_CA_CERTS'] === options.bundleFile) {
     if (options.userCa === '') delete env['NODE_EXTRA_CA_CERTS'];
     else env['NODE_EXTRA_CA_CERTS'] = options.userCa;
   }
-  if (!options.thinking) env['MAX_THINKING_TOKENS'] = '0';
+  if (!thinking) env['MAX_THINKING_TOKENS'] = '0';
   const own = env['ANTHROPIC_CUSTOM_HEADERS'];
   env['ANTHROPIC_CUSTOM_HEADERS'] = own ? `${own}\n${CHILD_HEADER}` : CHILD_HEADER;
   return env;

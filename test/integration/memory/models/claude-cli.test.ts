@@ -82,6 +82,7 @@ describe('a call of claude -p', () => {
       CLAUDE_CODE_SESSION_ID: 'x',
       CLAUDE_ENV_FILE: '/x',
       COMET_CC_PORT: '8443',
+      API_TIMEOUT_MS: '3000000',
       NODE_EXTRA_CA_CERTS: '/home/dev/.comet-cc/certs/bundle.pem',
     };
     const environment = { env, bundleFile: env.NODE_EXTRA_CA_CERTS, userCa: '/corp.pem', userProxy: {} };
@@ -92,6 +93,8 @@ describe('a call of claude -p', () => {
     expect(seen).toMatchObject({ COMET_CC_CHILD: '1', NODE_EXTRA_CA_CERTS: '/corp.pem' });
     expect(seen['ANTHROPIC_CUSTOM_HEADERS']).toBe('x-own: 1\nx-comet-cc-child: 1');
     expect(seen['CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC']).toBe('1');
+    // Of the call: nothing else ends a child whose engine and guard were killed.
+    expect(seen['API_TIMEOUT_MS']).toBe('20000');
     const gone = /proxy|^CLAUDECODE$|CHILD_SESSION|ENTRYPOINT|SESSION_ID|ENV_FILE|COMET_CC_PORT|MAX_THINKING|EFFORT/i;
     expect(Object.keys(seen).filter((name) => gone.test(name))).toEqual([]);
   });
