@@ -171,16 +171,15 @@ function pastLines({ pages, untold, getLink }: BriefInput): string[] {
 
 function libraryLines({ untold, pages }: BriefInput): string[] {
   const { added, past, merged, groups, tags, linked, pruned } = untold;
-  const counts: readonly (readonly [number, string])[] = [
-    [added, `${formatCount(added, 'statement')} added`],
-    [past.length, `${formatCount(past.length, 'statement')} moved to Before`],
-    [merged, `${formatCount(merged, 'memory', 'memories')} merged`],
-    [groups, `${formatCount(groups, 'group')} made or extended`],
-    [tags, `${formatCount(tags, 'tag')} normalized`],
-    [linked, `${formatCount(linked, 'link')} made`],
-    [pruned, `${pruned} pruned`],
-  ];
-  const phrases = counts.flatMap(([count, words]) => (count === 0 ? [] : [words]));
+  const phrases = [
+    `${formatCount(added, 'statement')} added`,
+    `${formatCount(past.length, 'statement')} moved to Before`,
+    `${formatCount(merged, 'memory', 'memories')} merged`,
+    `${formatCount(groups, 'group')} made or extended`,
+    `${formatCount(tags, 'tag')} normalized`,
+    `${formatCount(linked, 'link')} made`,
+    `${pruned} pruned`,
+  ].filter((phrase) => !phrase.startsWith('0 '));
   const changed = untold.pages.flatMap((name) => {
     const title = pages.get(name)?.head.title;
     return title === undefined

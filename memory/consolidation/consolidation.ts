@@ -235,19 +235,11 @@ function getBrief({ topicPages, savings }: Parts, { request, nowMs }: PassInput,
 
 /** What the next brief reports of the library, this pass included. */
 function untoldAfter(previous: Untold | undefined, draft: ChangeSet, merged: MergedPages): Untold {
-  const { merged: merges, groups, tags, linked, pruned } = getCounts(draft);
-  const all = <T>(one: readonly T[] = [], other: readonly T[] = []): T[] =>
+  const all = (one: readonly string[] = [], other: readonly string[]): string[] =>
     [...new Set([...one, ...other])].slice(-MOST_UNTOLD);
-  return {
-    merged: merges + (previous?.merged ?? 0),
-    groups: groups + (previous?.groups ?? 0),
-    tags: tags + (previous?.tags ?? 0),
-    linked: linked + (previous?.linked ?? 0),
-    pruned: pruned + (previous?.pruned ?? 0),
-    added: merged.added + (previous?.added ?? 0),
-    pages: all(previous?.pages, [...merged.changed.keys()]),
-    past: all(previous?.past, merged.past),
-  };
+  const counts = { ...getCounts(draft), added: merged.added };
+  for (const name of Object.keys(counts) as (keyof typeof counts)[]) counts[name] += previous?.[name] ?? 0;
+  return { ...counts, pages: all(previous?.pages, [...merged.changed.keys()]), past: all(previous?.past, merged.past) };
 }
 
 interface PhaseParts extends Pick<Before, 'shelf'> {
