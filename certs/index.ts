@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { DAY_MS } from '../common/async.ts';
+import { DAY_MS, HOUR_MS } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
 import { ensureDir, inspectPrivateFile, readFileIfPresent } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
@@ -25,7 +25,6 @@ export {
 const TARGET_HOST = 'api.anthropic.com';
 /** Sessions keep the bundle they started with, so a new root is published this long before its leaf is served. */
 const RENEWAL_MS = 30 * DAY_MS;
-const HOUR_MS = 3_600_000;
 const REPAIRED: readonly store.LeafProblem[] = ['missing', 'expired', 'damaged', 'key_mismatch'];
 
 export type Certs = Awaited<ReturnType<typeof ensureCerts>>;
