@@ -145,7 +145,9 @@ function getFindings(turns: readonly ReadTurn[], last: ReadTurn | undefined, for
     if (!isNamed || (question === '' && CONCLUDES.test(text))) return [];
     const isWhole = text.length >= SAYS_LITTLE && !text.startsWith(GAP) && !PRONOUN.test(text) && !DID.test(text);
     if (turn === last?.turn || turn.edited || next?.turn.edited || next?.state.amends || !isWhole) return [];
-    return isOvertaken(text, later) ? [] : claim(BRIEF.found, `${question}${text}`, turn.turnId);
+    // What the reply decided about the advice is told as a decision.
+    const isDecided = next?.state.isReply === true && next.state.decisions.length > 0 && ADVISES.test(text);
+    return isDecided || isOvertaken(text, later) ? [] : claim(BRIEF.found, `${question}${text}`, turn.turnId);
   });
   return distinct([...former.filter(({ text }) => !isOvertaken(text, turns)), ...own]);
 }

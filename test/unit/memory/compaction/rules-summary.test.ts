@@ -236,6 +236,11 @@ describe('a summary without a model', () => {
     expect(
       found([where, asks('No, that is wrong, only one does.', 'You are right, `post` alone does.'), last]),
     ).toEqual([]);
+    // The decision tells what came of advice.
+    const advice = 'My recommendation: Option A, which opens in every program that the office has.';
+    const which = asks('Which format is best?', `Option A: \`csv\`\n\nOption B: \`json\`\n\n${advice}`);
+    expect(found([which, asks('I like option B', 'Noted.'), last])).toEqual([]);
+    expect(found([which, asks('Which of them is smaller in the end?', '`json` is.'), last])).toHaveLength(1);
     // A conclusion goes first.
     const long = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) =>
       asks(`What is in ${name}?`, `The file \`${name}.ts\` has ${'one page after the other '.repeat(5)}of the book.`),
