@@ -183,7 +183,7 @@ function traceRepetition(): (turn: CapturedTurn) => Promise<Repeated> {
   const shown = createShownText();
   return async (turn) => {
     const { text, flow } = readTurnPart(turn, false);
-    const repeats = await runInSlices(shown.read(turn.sessionId, flow, text.user));
+    const repeats = await runInSlices(shown.read(turn.sessionId, flow, text.user, turn.projectDir));
     return repeats.length === 0 ? {} : { repeats };
   };
 }

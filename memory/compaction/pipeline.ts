@@ -241,7 +241,7 @@ async function store(state: State, session: Session, turn: CapturedTurn, isForm:
     session.project = getProject(turn.projectDir) || session.project;
     const marks = await files.getMarks(turn);
     const { text, flow } = readTurnPart(turn, false);
-    const repeated = await inSlices(turn, shownText.read(session.id, flow, text.user));
+    const repeated = await inSlices(turn, shownText.read(session.id, flow, text.user, turn.projectDir));
     const repeats = repeated.length === 0 ? {} : { repeats: repeated };
     const isEcho = await inSlices(turn, heardBy(session.id, turn.atMs).isRepeatedIn(text, turn.projectDir));
     const echoes = isEcho ? { echoes: true as const } : {};
@@ -288,7 +288,7 @@ function* take(
   const { files, heardBy, turnRegistry, turnReader, store } = state;
   const { text, flow } = readTurnPart(stored, false);
   yield;
-  if (!isRead) yield* state.shownText.read(session.id, flow, text.user);
+  if (!isRead) yield* state.shownText.read(session.id, flow, text.user, stored.projectDir);
   files.noteProject(stored.projectDir, stored.atMs);
   yield* heardBy(session.id, stored.atMs).addTurn(text, stored.messages, repeats);
   // After an eviction the turns are known but may still lack a node.

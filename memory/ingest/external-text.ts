@@ -4,7 +4,7 @@ import { trimEnd } from '../../common/text.ts';
 import { type CapturedMessage, type CapturedTurn, isCleanOrigin, isContinuation } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
 import { createCompactSet } from '../text/compact-set.ts';
-import { getSequences, getSome, hashText } from '../text/repetition.ts';
+import { getSequences, getSome, hashText, withoutFolder } from '../text/repetition.ts';
 import { contentText, getBlocks, stripInjected } from './content-blocks.ts';
 import { readTurn } from './turn-trust.ts';
 
@@ -92,8 +92,7 @@ export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () 
       const own = new Set<number>();
       yield* getSome(user, getShingles, (shingle) => void own.add(shingle));
       const isRepeated = (shingle: number): boolean => external.has(shingle) && !own.has(shingle);
-      const folder = dir?.normalize('NFKC').toLowerCase();
-      const said = (plain: string) => getShingles(plain, folder);
+      const said = (plain: string) => getShingles(plain, dir);
       for (const { text } of trusted) if (yield* getSome(text, said, isRepeated)) return true;
       return false;
     },
@@ -127,16 +126,13 @@ function hiddenResults(message: CapturedMessage): string[] {
   return results.map((block) => contentText(block['content'])).filter((text) => stripInjected(text) !== text);
 }
 
-/** @param folder  of the session, which every absolute path in it begins with: those words repeat nothing */
-function* getShingles(plain: string, folder = ''): Generator<number> {
+/** @param dir  working directory: neither its path nor a beginning of it is a place */
+function* getShingles(plain: string, dir: string | null = null): Generator<number> {
   for (const [match] of plain.matchAll(PLACE)) {
     const place = trimEnd(match, './');
-    if (!folder.startsWith(place)) yield hashText(place);
+    if (dir?.toLowerCase().startsWith(place) !== true) yield hashText(place);
   }
-  const names = folder.split('/');
-  let rest = plain;
-  for (let count = names.length; count > 2; count -= 1) rest = rest.replaceAll(names.slice(0, count).join('/'), ' ');
-  yield* getSequences(rest);
+  yield* getSequences(withoutFolder(plain, dir));
 }
 
 export type RepeatedText = Parameters<ExternalTextTracker['addTurn']>[2];

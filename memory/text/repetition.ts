@@ -53,6 +53,14 @@ function isWordCharacter(text: string, at: number): boolean {
   return kinds[code] === WORD;
 }
 
+/** Without the path of a folder, with which every path in it begins. @param plain  see `plainText` */
+export function withoutFolder(plain: string, dir: string | null): string {
+  const names = (dir ?? '').normalize('NFKC').toLowerCase().split('/');
+  let rest = plain;
+  for (let count = names.length; count > 2; count -= 1) rest = rest.replaceAll(names.slice(0, count).join('/'), ' ');
+  return rest;
+}
+
 /** Calls `read` with each value of the plain text until it returns true; each is a step. Returns whether one did. */
 export function* getSome<T>(
   text: string,
@@ -89,8 +97,8 @@ const SHOWN_CHARS = 200_000;
 export function createShownText() {
   const sessions = new Map<string, CompactSet>();
   return {
-    /** Reads a turn; returns what the assistant repeats in it and neither it nor the user wrote first. */
-    *read(sessionId: string, flow: readonly FlowText[], user: string): Steps<number[]> {
+    /** Reads a turn; returns what the assistant repeats in it and neither it nor the user wrote first. @param dir  working directory */
+    *read(sessionId: string, flow: readonly FlowText[], user: string, dir: string | null = null): Steps<number[]> {
       const shown = sessions.get(sessionId) ?? createCompactSet(MAX_SHOWN);
       sessions.delete(sessionId);
       sessions.set(sessionId, shown);
@@ -98,7 +106,8 @@ export function createShownText() {
       yield* getSome(user, getSequences, (sequence) => void own.add(sequence));
       const repeated = new Set<number>();
       for (const { by, text } of flow) {
-        yield* getSome(text.slice(0, SHOWN_CHARS), getSequences, (sequence) => {
+        const valuesOf = (plain: string) => getSequences(by === 'said' ? withoutFolder(plain, dir) : plain);
+        yield* getSome(text.slice(0, SHOWN_CHARS), valuesOf, (sequence) => {
           if (own.has(sequence)) return;
           if (by === 'shown') shown.add(sequence);
           else if (!shown.has(sequence)) own.add(sequence);

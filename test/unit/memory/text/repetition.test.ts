@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { getSequences, hashText } from '../../../../memory/text/repetition.ts';
+import { runAtOnce } from '../../../../common/async.ts';
+import { createShownText, getSequences, hashText } from '../../../../memory/text/repetition.ts';
 
 it('hashes each five words in a row as the words joined by blanks', () => {
   const unit = fc.oneof(
@@ -15,4 +16,16 @@ it('hashes each five words in a row as the words joined by blanks', () => {
       expect([...getSequences(text)]).toEqual(expected);
     }),
   );
+});
+
+it.each([
+  ['The server is started from /home/ada/work/my-shop/server.', 0],
+  ['It is in /home/ada/work, and Bash runs in /Home/Ada/Work/My-Shop.', 0],
+  ['The working directory is /home/ada/work/my-shop, is a git repository: true.', 1],
+])('the path of the project is nothing that is only repeated: %s', (text, least) => {
+  const dir = '/Home/ada/work/my-shop';
+  const shown = ` - Primary working directory: ${dir}\n - Is a git repository: true`;
+  const flow = [{ by: 'shown', text: shown } as const, { by: 'said', text } as const];
+  const repeated = runAtOnce(createShownText().read('s1', flow, 'Where?', dir));
+  expect(Math.sign(repeated.length)).toBe(least);
 });
