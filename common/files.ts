@@ -135,7 +135,7 @@ export async function appendTo(file: string, getText: (isEmpty: boolean) => stri
 /** Creates `file`, 0600, complete from its first moment; false, without a change, when the name exists. */
 export async function createExclusive(file: string, data: string | Uint8Array): Promise<boolean> {
   try {
-    await throughTemporary(file, data, PRIVATE_FILE, (temporary) => link(temporary, file));
+    await throughTemporary(file, data, undefined, (temporary) => link(temporary, file));
     return true;
   } catch (error) {
     if (getCode(error) === 'EEXIST') return false;

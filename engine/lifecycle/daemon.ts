@@ -31,7 +31,7 @@ export interface Context {
   config(flags?: Partial<Config>): Promise<Config>;
 }
 
-/** Creates certificates, bundle and token where they are missing. @throws CometError `config_invalid` for such a home */
+/** Creates certificates, bundle and token where they are missing. @throws CometError `config_invalid`: see `homeProblem` */
 export async function prepareAccess({ paths, env, term }: Context): Promise<Omit<ProxyAccess, 'port'>> {
   const unfit = homeProblem(paths);
   if (unfit !== null) throw new CometError('config_invalid', `${unfit.detail}: ${unfit.fix}`);
