@@ -31,7 +31,6 @@ const DEFAULT_REST_MS = 60_000;
  */
 async function postJson(request: EndpointRequest, signal: AbortSignal): Promise<EndpointReply> {
   const late = AbortSignal.timeout(request.timeoutMs);
-  const over = new AbortController();
   try {
     const { url, body: sent, authorization } = request;
     const json = { 'content-type': 'application/json', accept: 'application/json' };
@@ -39,7 +38,7 @@ async function postJson(request: EndpointRequest, signal: AbortSignal): Promise<
       ...(sent === undefined ? { method: 'GET' } : { method: 'POST', body: sent }),
       redirect: 'manual',
       headers: authorization === '' ? json : { ...json, authorization },
-      signal: AbortSignal.any([signal, late, over.signal]),
+      signal: AbortSignal.any([signal, late]),
     });
     const body = await readBody(response, request.maxChars);
     if (body === null) return { how: 'flooded' };
@@ -50,20 +49,17 @@ async function postJson(request: EndpointRequest, signal: AbortSignal): Promise<
     if (late.aborted) return { how: 'timeout' };
     const code = getCode(error);
     return { how: UNREACHABLE.test(code) ? 'unreachable' : 'broken', code };
-  } finally {
-    over.abort();
   }
 }
 
 /** Null if it exceeds the limit. */
 async function readBody(response: Response, maxChars: number): Promise<string | null> {
-  const decoder = new TextDecoder();
   let text = '';
-  for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk as Uint8Array, { stream: true });
+  for await (const part of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    text += part;
     if (text.length > maxChars) return null;
   }
-  return text + decoder.decode();
+  return text;
 }
 
 /** Seconds or a date; one minute if neither. */
