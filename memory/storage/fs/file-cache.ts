@@ -1,6 +1,8 @@
+import { isUtf8 } from 'node:buffer';
 import { lstat, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { ensureDir, orMissing, syncDir, TEMPORARY_NAME } from '../../../common/files.ts';
+import { slices } from '../../../common/map.ts';
 
 export const NO_FILE = 'is no file but a link, folder or device; it is not read';
 /** What is wrong with what Dropbox, Nextcloud and Syncthing make of a file that was changed in two places; else null. */
@@ -68,8 +70,7 @@ export function createFileCache<T>(
 export async function decoded(file: string): Promise<string | null> {
   const bytes = await readFile(file).catch(orMissing);
   if (bytes === null) return null;
-  const text = bytes.toString('utf8');
-  return Buffer.from(text).equals(bytes) ? text : '';
+  return isUtf8(bytes) ? bytes.toString() : '';
 }
 
 /** For a file that this user may not read. */
@@ -115,18 +116,10 @@ export async function removeDurably(file: string): Promise<void> {
 
 /** Rejects only after all work has ended, so that no write overlaps with the next attempt. */
 export async function inParallel(files: readonly string[], work: (file: string) => Promise<void>): Promise<void> {
-  const waiting = [...files];
-  const worker = async (): Promise<void> => {
-    for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) await work(file);
-  };
-  const workers = Array.from({ length: AT_ONCE }, () =>
-    worker().catch((error: unknown) => {
-      waiting.length = 0;
-      throw error;
-    }),
-  );
-  const failed = (await Promise.allSettled(workers)).find(({ status }) => status === 'rejected');
-  if (failed?.status === 'rejected') throw failed.reason;
+  for (const some of slices(files, AT_ONCE)) {
+    const ends = await Promise.allSettled(some.map(work));
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  }
 }
 
 export const isMarkdown = (name: string): boolean => name.endsWith('.md');
