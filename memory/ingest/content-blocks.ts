@@ -1,4 +1,4 @@
-import { isRecord, parseJson, sha256, toText } from '../../common/text.ts';
+import { FENCE, isRecord, parseJson, sha256, toText } from '../../common/text.ts';
 import type { CapturedMessage } from '../../common/turn.ts';
 import { imageMark } from '../text/content-type.ts';
 
@@ -54,8 +54,6 @@ function cutSpans(text: string, open: string, close: string): string {
 /** Names a text block or a result in the `origins` of a turn. */
 export const digestText = (text: string): string => sha256(text.trim(), 16);
 
-/** Tag name of every fenced block that comet-cc injects. */
-const MARK = 'comet-cc-memory';
 const OPENING = /<comet-cc-memory(?![\w-])([^<>]*)>/;
 /** Words before the tag make the line a sentence about comet-cc, not an injected one. */
 const BEFORE_MARK = /^[^\p{L}\p{N}]*$/u;
@@ -73,12 +71,12 @@ const MEMORY_LINE = /^[\s>*-]*\[mem_\d{8}_\d{6}_[0-9a-f]{6}\] /;
 
 /** Removes what comet-cc injects: blocks, fenced to the end or unfenced to a blank line, and memory lines. */
 export function stripOwnBlocks(text: string): string {
-  if (!text.includes(MARK) && !text.includes('comet-cc') && !text.includes('[mem_')) return text;
+  if (!text.includes('comet-cc') && !text.includes('[mem_')) return text;
   const lines = text.split('\n');
   const pieces: string[] = [];
   for (let at = 0; at < lines.length; at += 1) {
     const line = lines[at] as string;
-    const mark = line.indexOf(MARK);
+    const mark = line.indexOf(FENCE);
     if (mark >= 0 && BEFORE_MARK.test(line.slice(0, mark))) at = endOfFence(lines, at);
     else if (HEADS.some((head) => line.trimStart().startsWith(head))) at = endOfBlock(lines, at);
     else if (!MEMORY_LINE.test(line)) pieces.push(line);
@@ -90,7 +88,7 @@ export function stripOwnBlocks(text: string): string {
 function endOfFence(lines: readonly string[], from: number): number {
   const marks = OPENING.exec(lines[from] ?? '')?.[1];
   if (marks === undefined) return from;
-  const closing = lines.findIndex((line, at) => at > from && line.includes(`</${MARK}${marks}>`));
+  const closing = lines.findIndex((line, at) => at > from && line.includes(`</${FENCE}${marks}>`));
   return closing < 0 ? lines.length : closing;
 }
 
