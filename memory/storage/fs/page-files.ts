@@ -1,12 +1,19 @@
 import { constants } from 'node:fs';
-import { access, readFile, rm, stat } from 'node:fs/promises';
+import { access, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createMutex, type Mutex } from '../../../common/async.ts';
 import type { Problem } from '../../../common/errors.ts';
-import { makeDirs, orMissing, readFileIfPresent, replaceFile, syncDir } from '../../../common/files.ts';
+import { makeDirs, orMissing, readFileIfPresent, replaceFile } from '../../../common/files.ts';
 import { PAGE_NAMES, type PageFolder, type PageRewrite } from '../page-files.ts';
 import { projectSlug, sessionStem } from '../paths.ts';
-import { conflictCopy, createFileCache, decodedIfAllowed, NO_FILE, removeTempFiles } from './file-cache.ts';
+import {
+  conflictCopy,
+  createFileCache,
+  decodedIfAllowed,
+  NO_FILE,
+  removeDurably,
+  removeTempFiles,
+} from './file-cache.ts';
 
 const NAME = /^(?:(?:topics|plans|inbox)\/.+|(?!\.\.$)[^/]+)$/;
 
@@ -47,8 +54,7 @@ export async function openPageFiles({ dir, nodesDir, exclusive = createMutex() }
     if (!NAME.test(name) || getName(file) !== name) return false;
     if ((await readFileIfPresent(file)) !== before) return false;
     if (after === null) {
-      await rm(file, { force: true });
-      await syncDir(path.dirname(file)).catch(orMissing);
+      await removeDurably(file).catch(orMissing);
       return true;
     }
     await makeDirs(path.dirname(file), 0o700);

@@ -20,6 +20,7 @@ import {
   filesBelow,
   NO_FILE,
   orDenied,
+  removeDurably,
   removeTempFiles,
 } from '../../storage/fs/file-cache.ts';
 import type { libraryPaths } from '../../storage/paths.ts';
@@ -156,10 +157,7 @@ function createTaskFolder(tasksDir: string) {
     },
     async remove(name: string): Promise<void> {
       const file = await find(name);
-      await writing(path.dirname(file), async () => {
-        await rm(file);
-        await syncDir(path.dirname(file));
-      });
+      await writing(path.dirname(file), () => removeDurably(file));
       files.delete(getKey(name));
     },
   };
