@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
@@ -69,7 +70,9 @@ function registerCheck(ontology: Command, context: Context): void {
       const files = input === undefined ? own : [path.resolve(input)];
       const checked = await Promise.all(
         files.map(async (file) => {
-          const text = await readFileIfPresent(file);
+          // A pipe that the user names, as of `<(jq …)`, ends.
+          const isPipe = statSync(file, { throwIfNoEntry: false })?.isFIFO() === true;
+          const text = await (isPipe ? readFile(file, 'utf8') : readFileIfPresent(file));
           if (text === null) throw new CometError('not_found', `${file} is not there`);
           const value = parseJson(text);
           const read = parseOntology(value);

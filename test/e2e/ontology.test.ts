@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -76,4 +77,12 @@ it('names the file before the facts that it no longer declares, until it is read
   const read = await home.run(['facts', 'ls']);
   expect(read.stdout).toContain('small commits');
   expect(read.stderr).toBe('');
+});
+
+it('checks what a pipe brings', async () => {
+  const pipe = path.join(home.user, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  const checked = home.run(['ontology', 'check', pipe]);
+  await writeFile(pipe, '{ "version": "0.2", "concepts": { "lower": {} } }');
+  expect((await checked).stdout).toContain(`${pipe}: is not valid`);
 });
