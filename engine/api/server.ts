@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { chmod, rm } from 'node:fs/promises';
 import http from 'node:http';
-import { setTimeout as after } from 'node:timers/promises';
+import { finishesWithin } from '../../common/async.ts';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { isPipe } from '../../common/paths.ts';
@@ -40,7 +40,7 @@ export async function openApiServer(socket: string, log: Log, onLost: () => void
     /** Refuses further operations, which clients send to the next engine, and lets running ones finish for a second. */
     async rest(): Promise<void> {
       services = null;
-      await Promise.race([Promise.all(running.keys()), after(1_000, undefined, { ref: false })]);
+      await finishesWithin(Promise.all(running.keys()), 1_000);
     },
     /** Ends connections, removes the socket. Idempotent. */
     close: (): Promise<void> => (closing ??= closeServer(server, watch)),
