@@ -85,9 +85,10 @@ function send(response: http.ServerResponse, status: number, body: unknown): voi
 async function clearStale(socket: string): Promise<void> {
   const patience = AbortSignal.timeout(LEAVING_MS);
   while (await socketPresent(socket)) {
-    if (!(await heldOpen(socket, patience))) break;
+    const wasHeld = await heldOpen(socket, patience);
     if (patience.aborted)
       throw new CometError('daemon_unhealthy', 'another engine works on this home; comet-cc stop ends it');
+    if (!wasHeld) break;
   }
   if (isPipe(socket)) return;
   await rm(socket, { force: true });
