@@ -29,6 +29,8 @@ export interface Redactor {
    * `content` members. Input that is not JSON is treated as text.
    */
   json(jsonText: string): string;
+  /** What the mark of a secret ends with. */
+  digest(secret: string): string;
   /**
    * The same for texts of any length: the event loop runs in between. What is `known`, by its text and type, is
    * redacted wherever it stands; secrets that are found become known.
@@ -43,10 +45,9 @@ export interface Redactor {
 const MAX_PASSES = 8;
 
 export function createRedactor({ markKey }: { readonly markKey: Buffer }): Redactor {
-  const mark: Marker = (type, secret) => {
-    const digest = createHmac('sha256', markKey).update(secret, 'utf8').digest('hex');
-    return `[REDACTED:${type}:${digest.slice(0, 8)}]`;
-  };
+  const digest = (secret: string): string =>
+    createHmac('sha256', markKey).update(secret, 'utf8').digest('hex').slice(0, 8);
+  const mark: Marker = (type, secret) => `[REDACTED:${type}:${digest(secret)}]`;
 
   function* redact(input: string, pass: RedactPass): Steps<string> {
     let output = input;
@@ -63,6 +64,7 @@ export function createRedactor({ markKey }: { readonly markKey: Buffer }): Redac
   return {
     text: (input) => runAtOnce(redact(input, redactText)),
     json: (input) => runAtOnce(redact(input, passOf(input))),
+    digest,
     inSlices: {
       text: (input) => runInSlices(redact(input, redactText)),
       json: (input, known) => runInSlices(redact(input, passOf(input, known))),

@@ -63,7 +63,7 @@ export function createToolRounds(parts: Parts) {
   }
 
   async function write(part: CapturedTurn, stamp: Stamp): Promise<TurnText> {
-    return restore(await journal.append({ ...(await redactTurn(part, redactor)), ...stamp }));
+    return restore(await journal.append({ ...(await redactTurn(part, redactor, journal.read)), ...stamp }));
   }
 
   async function bundle(part: TurnText): Promise<void> {
@@ -117,7 +117,11 @@ export function createToolRounds(parts: Parts) {
       if (own.length === 0) return appendWhole(turn, stamp, parts);
       const held = own.reduce((sum, { messages }) => sum + messages, 0);
       const tail = { ...turn, messages: turn.messages.slice(held) };
-      const stored = await journal.append({ ...(await redactTurn(tail, redactor)), ...stamp, tail: true });
+      const stored = await journal.append({
+        ...(await redactTurn(tail, redactor, journal.read)),
+        ...stamp,
+        tail: true,
+      });
       const records = await journal.read(turn.sessionId);
       return (
         joinParts(records, turnRegistry.canonicalId).turns.find(({ turnId }) => turnId === stored.turnId) ?? stored
@@ -172,7 +176,7 @@ function isReplaced(node: MemoryNode, parent: MemoryNode, turnRegistry: TurnRegi
 /** Null where the user removed this turn under another id; then it is removed under this one too. */
 async function appendWhole(turn: CapturedTurn, stamp: Stamp, { journal, redactor, removal }: Parts) {
   const kept = withoutForgotten(turn, removal.isForgotten);
-  const redacted = { ...(await redactTurn(kept, redactor)), ...stamp };
+  const redacted = { ...(await redactTurn(kept, redactor, journal.read)), ...stamp };
   const isRemoved = removal.hasForgotten() && removal.isForgotten(turnContentHash(turn.sessionId, readTurn(redacted)));
   if (!isRemoved) return journal.append(redacted);
   await removal.removeRaw([turn]);

@@ -12,14 +12,22 @@ import { findCandidates, ownTexts } from './turn-trust.ts';
 /** Tool traffic kept per part of a buffered turn; the model reads turns from the journal. */
 const BUFFERED_TOOL_CHARS = 4_000;
 
-/** Redacts secrets and private spans, and hashes what is left. */
+/**
+ * Redacts secrets and private spans, and hashes what is left.
+ *
+ * @param readEarlier  the stored turns of the session: secrets with a mark in them are known, also after a restart
+ */
 export async function redactTurn(
   turn: CapturedTurn,
   redactor: Redactor,
+  readEarlier: (sessionId: string) => Promise<readonly CapturedTurn[]> = async () => [],
 ): Promise<Omit<CapturedTurn, 'earlierPrivate'> & { readonly redacted: boolean }> {
   let redacted = false;
-  const known = getSessions(redactor).getOrCreate(turn.sessionId, () => new Map());
+  const sessions = getSessions(redactor);
+  const marked = sessions.has(turn.sessionId) ? new Map() : findMarks(await readEarlier(turn.sessionId));
+  const { known, marks } = sessions.getOrCreate(turn.sessionId, () => ({ known: new Map(), marks: marked }));
   await runInSlices(collectKnown(turn, known));
+  if (marks.size > 0) await runInSlices(collectMarked(turn, { known, marks }, redactor));
   const messages: CapturedMessage[] = [];
   const origins: Record<string, Origin> = { ...turn.origins };
   const given = turn.messages.map((each) => (turn.model === DOCUMENT ? each.content : withoutForeignTags(each)));
@@ -81,11 +89,42 @@ const MAX_KNOWN = 400;
 const MIN_SPAN_CHARS = 8;
 const MIN_WORD_CHARS = 6;
 
-/**
- * Text that the user marked private in a session, and secrets found in it, also redacted where they are repeated. Kept in
- * memory only; captured turns carry the earlier private texts of their conversation.
- */
-const getSessions = memoize((_: Redactor) => new LruMap<string, Map<string, string>>(MAX_SESSIONS));
+interface Secrets {
+  /**
+   * Types of text that the user marked private in a session, and of secrets found in it, also redacted where they are
+   * repeated. Kept in memory only; captured turns carry the earlier private texts of their conversation.
+   */
+  readonly known: Map<string, string>;
+  /** Types of secrets of earlier runs, by their digests. */
+  readonly marks: ReadonlyMap<string, string>;
+}
+
+const getSessions = memoize((_: Redactor) => new LruMap<string, Secrets>(MAX_SESSIONS));
+
+const MARK = /\[REDACTED:(\w{1,30}):([0-9a-f]{8})\]/g;
+/** In JSON text. */
+const WORD = /[^\s"'`\\<>(){}[\],;|]{8,300}/g;
+
+function findMarks(turns: readonly CapturedTurn[]): Map<string, string> {
+  const texts = turns.flatMap(({ messages }) => messages.map(({ content }) => content));
+  return new Map(texts.flatMap((text) => [...text.matchAll(MARK)].map(([, type = '', digest = '']) => [digest, type])));
+}
+
+function* collectMarked({ messages }: CapturedTurn, { known, marks }: Secrets, redactor: Redactor): Steps<void> {
+  const seen = new Set<string>();
+  for (const { content } of messages) {
+    for (const [word] of content.matchAll(WORD)) {
+      // Also the value of an assignment.
+      for (const text of [word, word.slice(word.search(/[=:]/) + 1)].map((each) => trimEnd(each, '.,:!?'))) {
+        if (seen.has(text) || !DISTINCT.test(text)) continue;
+        yield;
+        seen.add(text);
+        const type = marks.get(redactor.digest(text));
+        if (type !== undefined) known.set(text, type);
+      }
+    }
+  }
+}
 
 /** Commands of which the one word that they print is a secret. */
 const SHOWS =

@@ -35,6 +35,26 @@ test('what one place shows to be a secret is one in the whole session, also befo
   for (const secret of [PASSWORD, TOKEN]) expect(filesHolding(home, secret)).toEqual([]);
 });
 
+test('a secret of the session is one also after a restart', async () => {
+  const home = await tempDir();
+  const ended = await openOnDisk(home, { llm: 'local', watch: null });
+  open.push(ended.memory);
+  ended.memory.capture.captureTurns([talk(`API_TOKEN=${TOKEN} is for the crane.`, 'Noted.')]);
+  await ended.memory.maintenance.flush(60_000);
+  await ended.memory.maintenance.close();
+  const { memory } = await openOnDisk(home, { llm: 'local', watch: null });
+  open.push(memory);
+  memory.capture.captureTurns([
+    talk('Which build is red?', `Build v2-final8 has CI=${TOKEN}.`),
+    talk(`Is it ${TOKEN}, or f3Q9-zt71?`, `“${TOKEN}”: yes. We keep the crane.`),
+  ]);
+  await memory.maintenance.flush(60_000);
+  const raw = JSON.stringify(await memory.library.restoreSession('s1'));
+  for (const text of ['v2-final8 has CI=[REDACTED:', 'or f3Q9-zt71?', 'keep the crane']) expect(raw).toContain(text);
+  await memory.maintenance.close();
+  expect(filesHolding(home, TOKEN)).toEqual([]);
+});
+
 test('the one word that a command prints which shows a secret is one', async () => {
   const home = await tempDir();
   const { memory } = await openOnDisk(home, { llm: 'local', watch: null });
