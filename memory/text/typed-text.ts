@@ -36,6 +36,8 @@ const LINE_CHARS = 1_000;
 /** Further in it is of a terminal. */
 const QUOTE_LINE = /^ {0,3}>\s/;
 const WHOLE_SENTENCE = /[.?!。？！]["')\]]?\s*$/;
+/** Of a prompt of one line, such as what `#` once saved to CLAUDE.md. */
+const ONE_HEADING = /^#{1,3} {1,3}(?=[^\n]+$)/;
 /** Stands for what is left out between typed lines. */
 const GAP = '…';
 
@@ -122,6 +124,7 @@ export function typedText(text: string): string {
     .join('\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim()
+    .replace(ONE_HEADING, '')
     .replace(/[:：]$/, `$& ${GAP}`);
 }
 

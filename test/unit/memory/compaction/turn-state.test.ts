@@ -888,6 +888,11 @@ describe('faithful to what was said', () => {
     expect(state.decisions).toMatchObject([{ text, origin: 'user' }]);
   });
 
+  test('a prompt of one line that begins with # is typed, not the heading of a text', () => {
+    const state = readTurnState(say('# Never round invoices by their total.', 'Noted.'));
+    expect(state).toMatchObject({ importance: 'HIGH', rules: ['Never round invoices by their total.'], skip: null });
+  });
+
   test('the place of a pasted image is no part of a prompt', () => {
     const decided = (text: string) => readTurnState(say(text, 'Noted.')).decisions.map((each) => each.text);
     const said = 'We decided that the logo is red.';
