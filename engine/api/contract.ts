@@ -1,5 +1,5 @@
-import { setTimeout as after } from 'node:timers/promises';
 import { z } from 'zod';
+import { finishesWithin, withTimeout } from '../../common/async.ts';
 import { CometError, getOnly } from '../../common/errors.ts';
 import { getMode, type Mode } from '../../common/policy.ts';
 import { oneLine } from '../../common/text.ts';
@@ -420,7 +420,7 @@ export interface StatuslineView {
 
 async function engineStatus(services: EngineServices): Promise<EngineStatus> {
   const { memory, policy, claudeImport, opened, requests, recalls, costs, problems, version } = services;
-  await Promise.race([opened(), after(OPENING_MS, undefined, { ref: false })]);
+  await finishesWithin(opened(), OPENING_MS);
   const status = memory.maintenance.status();
   const { trimming_off: off, ...saved } = costs();
   const budget = services.budget();
@@ -451,9 +451,7 @@ async function engineStatus(services: EngineServices): Promise<EngineStatus> {
 async function sessionTitles({ memory: { library }, titles }: EngineServices): Promise<ReadonlyMap<string, string>> {
   const sessions = library.listSessions().then((all) => titled(all, titles));
   const read = sessions.then((all) => new Map(all.map(({ session_id, title }) => [session_id, title])));
-  return await Promise.race([read, after(OPENING_MS, new Map<string, string>(), { ref: false })]).catch(
-    () => new Map(),
-  );
+  return await withTimeout(read, OPENING_MS, () => new Error('history is still read')).catch(() => new Map());
 }
 
 /** With Claude Code's own title where a session has one. */
