@@ -134,10 +134,9 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const outcome = clipOutcome(statements, OUTCOME_CHARS);
   // Asked only where the work stands, an answer says again what memory holds.
   const isRecap = own.every(({ text }) => isAsking(text)) && readStateQuery(typed) !== null;
-  const amends = before !== undefined && concedes(turn);
   const item: Item = (origin) => (text) => ({ text: dated(clip(text, ITEM_CHARS)), origin, turn: turn.turnId });
   const asUser = item(turn.userOrigin ?? 'user');
-  const { decisions, isAnswer, byUser } = getDecisions(turn, before, { typed, own, reply, amends, item });
+  const { decisions, isAnswer, byUser, amends } = getDecisions(turn, before, { typed, own, reply }, item);
   const todos = findTodos(own);
   const open = [
     ...(reply?.origin !== 'user' || todos.length === 0 ? todos : [reply.text]).map(asUser),
@@ -181,18 +180,13 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
 
 type Item = (origin: Origin) => (text: string) => StatedItem;
 
-interface Read {
-  readonly typed: string;
-  readonly own: readonly Statement[];
-  readonly reply: Reply | null;
-  readonly amends: boolean;
-  readonly item: Item;
-}
+type Typed = { readonly typed: string; readonly own: readonly Statement[]; readonly reply: Reply | null };
 
 /** What the user decided: in dialogs of the client, by numbered answers, by a reply and in statements of their own. */
-function getDecisions(turn: TurnText, before: TurnText | undefined, { typed, own, reply, amends, item }: Read) {
+function getDecisions(turn: TurnText, before: TurnText | undefined, { typed, own, reply }: Typed, item: Item) {
   const byNumber = findNumbered(typed, turn, before);
   const isByNumber = byNumber.answers.length > 0;
+  const amends = before !== undefined && concedes(turn);
   const byUser = isByNumber
     ? findDecisions(byNumber.after)
     : findDecisions(own, before && (() => readTurn(before, undefined).decisions), amends);
@@ -204,7 +198,7 @@ function getDecisions(turn: TurnText, before: TurnText | undefined, { typed, own
   const replied = isByNumber || reply === null || reply.isLeave ? [] : [item(reply.origin)(reply.text)];
   const stated = [...replied, ...rest.map(item(turn.userOrigin ?? 'user'))].slice(0, ITEMS);
   const decisions = [...answered, ...stated].map((each): Decision => ({ ...each, by: 'user' }));
-  return { decisions, isAnswer: answered.length > 0, byUser };
+  return { decisions, isAnswer: answered.length > 0, byUser, amends };
 }
 
 /** With the first line of what was pasted after a colon, such as the message of an error. */

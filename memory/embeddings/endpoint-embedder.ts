@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { slices } from '../../common/map.ts';
 import { trimEnd } from '../../common/text.ts';
-import { createKeyedPost, type ModelEndpointOptions, readReply } from '../models/endpoint-request.ts';
+import { createKeyedRequest, type ModelEndpointOptions, readReply } from '../models/endpoint-request.ts';
 import type { Embedder } from './embedder.ts';
 import { centerVector, toUnit } from './vectors.ts';
 
@@ -71,12 +71,12 @@ export function endpointName({ baseUrl, model }: Pick<ModelEndpointOptions, 'bas
 }
 
 function createAsker(options: ModelEndpointOptions, signal: AbortSignal) {
-  const { baseUrl, model, redact } = options;
-  const post = createKeyedPost(options, ANSWER_CHARS);
+  const { baseUrl, model, redact, timeoutMs } = options;
+  const send = createKeyedRequest(options, ANSWER_CHARS);
   return async (texts: readonly string[]): Promise<Float32Array[]> => {
     signal.throwIfAborted();
     const body = JSON.stringify({ model, input: texts.map((text) => redact(text).slice(0, MAX_CHARS)) });
-    const reply = readReply(await post(getAddress(baseUrl), body, signal));
+    const reply = readReply(await send({ url: getAddress(baseUrl), body, timeoutMs }, signal));
     if ('problem' in reply) throw toEndpointError(reply.problem, options);
     const answer = Answer.safeParse(reply.body);
     if (!answer.success) throw toEndpointError('did not return vectors', options);

@@ -50,11 +50,7 @@ function getEnd(text: string, from: number, maxChars: number): number {
 }
 
 /** The first line, sentence or word boundary in the last `overlap` characters of a chunk. */
-function nextStart(
-  text: string,
-  { from, to }: { readonly from: number; readonly to: number },
-  overlap: number,
-): number {
+function nextStart(text: string, { from, to }: Pick<Chunk, 'from' | 'to'>, overlap: number): number {
   const earliest = Math.max(from + 1, to - overlap);
   const tail = text.slice(earliest, to);
   for (const end of ENDS.slice(1)) {

@@ -111,18 +111,13 @@ function findMarks(turns: readonly CapturedTurn[]): Map<string, string> {
 }
 
 function* collectMarked({ messages }: CapturedTurn, { known, marks }: Secrets, redactor: Redactor): Steps<void> {
-  const seen = new Set<string>();
-  for (const { content } of messages) {
-    for (const [word] of content.matchAll(WORD)) {
-      // Also the value of an assignment.
-      for (const text of [word, word.slice(word.search(/[=:]/) + 1)].map((each) => trimEnd(each, '.,:!?'))) {
-        if (seen.has(text) || !DISTINCT.test(text)) continue;
-        yield;
-        seen.add(text);
-        const type = marks.get(redactor.digest(text));
-        if (type !== undefined) known.set(text, type);
-      }
-    }
+  const words = new Set(messages.flatMap(({ content }) => content.match(WORD) ?? []));
+  // Also the value of an assignment.
+  const values = [...words].map((word) => word.slice(word.search(/[=:]/) + 1));
+  for (const text of new Set([...words, ...values].map((each) => trimEnd(each, '.,:!?')))) {
+    yield;
+    const type = DISTINCT.test(text) ? marks.get(redactor.digest(text)) : undefined;
+    if (type !== undefined) known.set(text, type);
   }
 }
 

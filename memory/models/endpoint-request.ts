@@ -84,14 +84,6 @@ export interface ModelEndpointOptions extends EndpointKeyOptions {
   readonly redact: (text: string) => string;
 }
 
-/** As `createKeyedRequest`, for texts that are posted. */
-export function createKeyedPost(options: EndpointKeyOptions & { readonly timeoutMs: number }, maxChars: number) {
-  const { timeoutMs } = options;
-  const send = createKeyedRequest(options, maxChars);
-  return (url: string, body: string, signal: AbortSignal): Promise<KeyedReply> =>
-    send({ url, body, timeoutMs }, signal);
-}
-
 /** The body of a successful reply, or why there is none. */
 export function readReply(reply: KeyedReply): { readonly body: unknown } | { readonly problem: string } {
   if (reply.how === 'keyless') return { problem: `has no key: ${reply.detail}` };
@@ -145,10 +137,8 @@ export function createKeyedRequest(options: EndpointKeyOptions, maxChars: number
     return keyCommand === '' ? fromVariable(variable, env) : await runKeyCommand(options, signal);
   }
 
-  return async (
-    request: Pick<EndpointRequest, 'url' | 'body' | 'timeoutMs'>,
-    signal: AbortSignal,
-  ): Promise<KeyedReply> => {
+  type Request = Pick<EndpointRequest, 'url' | 'body' | 'timeoutMs'>;
+  return async (request: Request, signal: AbortSignal): Promise<KeyedReply> => {
     const found = await findKey(signal);
     if ('missing' in found) return { how: 'keyless', detail: found.missing };
     const used = found.key;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { trimEnd } from '../../common/text.ts';
-import { createKeyedPost, type ModelEndpointOptions, readReply } from '../models/endpoint-request.ts';
+import { createKeyedRequest, type ModelEndpointOptions, readReply } from '../models/endpoint-request.ts';
 import type { Reranker } from './reranking.ts';
 
 const ANSWER_CHARS = 2_000_000;
@@ -12,13 +12,13 @@ const Answer = z.looseObject({
 
 /** Calls an endpoint with Cohere's `…/rerank` API. */
 export function createEndpointReranker(options: ModelEndpointOptions): Reranker {
-  const { baseUrl, model, redact } = options;
+  const { baseUrl, model, redact, timeoutMs } = options;
   const url = `${trimEnd(baseUrl, '/')}/rerank`;
-  const post = createKeyedPost(options, ANSWER_CHARS);
+  const send = createKeyedRequest(options, ANSWER_CHARS);
   return {
     async score(query, texts, signal) {
-      const body = { model, query: redact(query), documents: texts.map(redact), top_n: texts.length };
-      const reply = readReply(await post(url, JSON.stringify(body), signal));
+      const asked = { model, query: redact(query), documents: texts.map(redact), top_n: texts.length };
+      const reply = readReply(await send({ url, body: JSON.stringify(asked), timeoutMs }, signal));
       if ('problem' in reply) throw toEndpointError(reply.problem, options);
       const answer = Answer.safeParse(reply.body);
       if (!answer.success || answer.data.results.some(({ index }) => index >= texts.length))

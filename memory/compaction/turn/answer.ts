@@ -121,7 +121,7 @@ export function inContext(statements: readonly Statement[], question: Statement,
   if (before === undefined || isWhole || question.items.length > 0) return question.text;
   const room = Math.max(SHORT_QUESTION, maxChars - question.text.length - 1);
   const text = before.text.length > room ? clip(before.short, room) : before.text;
-  return `${text}${ended(text)} ${question.text}`;
+  return `${text}${fullStop(text)} ${question.text}`;
 }
 
-export const ended = (text: string): string => (/[.!?:;…。！？]$/u.test(text) ? '' : '.');
+export const fullStop = (text: string): string => (/[.!?:;…。！？]$/u.test(text) ? '' : '.');

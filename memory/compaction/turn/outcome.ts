@@ -1,7 +1,7 @@
 import { clip, trimEnd } from '../../../common/text.ts';
 import { getValues } from '../../text/sentences.ts';
 import type { Statement } from '../../text/statements.ts';
-import { CHANGED, CONCLUDES, ended, isTelling, isWeak, PASSES, PRONOUN } from './answer.ts';
+import { CHANGED, CONCLUDES, fullStop, isTelling, isWeak, PASSES, PRONOUN } from './answer.ts';
 import { isOption } from './options.ts';
 
 export const OUTCOME_CHARS = 420;
@@ -105,8 +105,8 @@ export function joinWithin(texts: readonly string[], maxChars: number): string {
   let text = '';
   for (const each of texts) {
     if (text !== '' && text.length + each.length + 2 > maxChars)
-      return text.length < maxChars * 0.4 ? `${text}${ended(text)} ${clip(each, maxChars - text.length - 2)}` : text;
-    text = text === '' ? clip(each, maxChars) : `${text}${ended(text)} ${each}`;
+      return text.length < maxChars * 0.4 ? `${text}${fullStop(text)} ${clip(each, maxChars - text.length - 2)}` : text;
+    text = text === '' ? clip(each, maxChars) : `${text}${fullStop(text)} ${each}`;
   }
   return text;
 }
