@@ -71,7 +71,7 @@ function registerCheck(ontology: Command, context: Context): void {
       const checked = await Promise.all(
         files.map(async (file) => {
           // A pipe that the user names, as of `<(jq …)`, ends.
-          const isPipe = statSync(file, { throwIfNoEntry: false })?.isFIFO() === true;
+          const isPipe = statSync(file, { throwIfNoEntry: false })?.isFIFO();
           const text = await (isPipe ? readFile(file, 'utf8') : readFileIfPresent(file));
           if (text === null) throw new CometError('not_found', `${file} is not there`);
           const value = parseJson(text);

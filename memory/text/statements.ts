@@ -295,8 +295,5 @@ function plain(text: string): string {
 const MOST_BLOCKS = 100_000;
 
 /** Blocks are counted in each text. */
-export const placed = (each: Statement, text: number): Statement => ({
-  ...each,
-  block: each.block + text * MOST_BLOCKS,
-});
+export const placed = (each: Statement, text: number) => ({ ...each, block: each.block + text * MOST_BLOCKS });
 export const isOf = (text: number) => (each: Statement) => Math.floor(each.block / MOST_BLOCKS) === text;
