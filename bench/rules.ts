@@ -3,10 +3,10 @@
  *
  *   npm run bench:rules -- [--data DIR] [--most N] [--json]
  *
- * The turns of real sessions, of LoCoMo dialogues (where DIR has them) and of an invented history are summarized in
- * batches as in use, and again with one expression at a time that matches nothing. Printed is in how many batches of
- * each corpus the nodes or the brief become others; with --most only expressions that change at most N. One that
- * changes none is not shown to be of use by these corpora, which are mostly English.
+ * The turns of real sessions, of a LoCoMo dialogue (where DIR has them), of the demo's story and of an invented history
+ * are summarized in batches as in use, and again with one expression at a time that matches nothing. Printed is in how
+ * many batches of each corpus the nodes or the brief become others; with --most only expressions that change at most N.
+ * One that changes none is not shown to be of use by these corpora, which are mostly English.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { register } from 'node:module';
@@ -20,6 +20,7 @@ import { readTurn } from '../memory/ingest/turn-trust.ts';
 import type { TurnText } from '../memory/model/turn.ts';
 import { openJournal } from '../memory/storage/fs/turn-log.ts';
 import { createHistory } from './coding/history.ts';
+import { storyConversations } from './labeled.ts';
 import { DATA } from './paths.ts';
 import { withCorpus } from './real/corpus.ts';
 import { importCorpus, openRealMemory } from './real/product.ts';
@@ -72,7 +73,10 @@ const { values } = parseArgs({
     json: { type: 'boolean', default: false },
   },
 });
-const corpora = new Map<string, TurnText[][]>([['invented', [createHistory(1).turns.map(readTurn)]]]);
+const corpora = new Map<string, TurnText[][]>([
+  ['invented', [createHistory(1).turns.map(readTurn)]],
+  ['story', storyConversations().map((turns) => turns.map(({ turn }) => turn))],
+]);
 const dialogues = path.join(values.data, 'locomo-fit.json');
 if (existsSync(dialogues)) corpora.set('dialogues', readDialogues(dialogues).slice(0, DIALOGUES).map(readTurns));
 await withCorpus(values.data, async (_, home) => corpora.set('real', await readSessions(home)));

@@ -179,7 +179,6 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
 }
 
 type Item = (origin: Origin) => (text: string) => StatedItem;
-
 type Typed = { readonly typed: string; readonly own: readonly Statement[]; readonly reply: Reply | null };
 
 /** What the user decided: in dialogs of the client, by numbered answers, by a reply and in statements of their own. */

@@ -36,8 +36,10 @@ export function readAnswer(turn: TurnText) {
   const answers = spokenTexts(turn)
     .slice(-SAID_TRIED)
     .map(({ text, origin }, at) => {
-      const said = findStatements(text).filter((each) => !isNoise(each.text, 'assistant'));
-      return { said: said.map((each) => placed(withItems(each), at)), origin };
+      const stated = findStatements(text).filter((each) => !isNoise(each.text, 'assistant'));
+      // With all items of a list that was cut.
+      const said = stated.map((each) => (each.text.endsWith(' in all)') ? { ...each, text: each.short } : each));
+      return { said: said.map((each) => placed(each, at)), origin };
     });
   const findFrom = (test: (each: Statement) => boolean) => answers.findLastIndex(({ said }) => said.some(test));
   const strong = findFrom(({ text }) => !isWeak(text) && (CONCLUDES.test(text) || CHANGED.test(text)));
@@ -48,10 +50,6 @@ export function readAnswer(turn: TurnText) {
     origin: lowestOrigin(used.length === 0 ? ['assistant'] : used.map(({ origin }) => origin)),
   };
 }
-
-/** With all items of a list that was cut. */
-const withItems = (each: Statement): Statement =>
-  each.text.endsWith(' in all)') ? { ...each, text: each.short } : each;
 
 const spokenTexts = ({ parts }: TurnText): TurnPart[] =>
   parts.filter(({ kind, text }) => kind === 'assistant' && text.trim() !== '' && !isContinuation(text));

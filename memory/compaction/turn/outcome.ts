@@ -113,8 +113,6 @@ export function joinWithin(texts: readonly string[], maxChars: number): string {
 
 export const bare = (text: string): string => trimEnd(text, '.;。');
 
-const QUESTION_CHARS = 80;
-
 /** What was asked, before what was found. */
-export const asQuestion = (asked: string, maxChars = QUESTION_CHARS): string =>
+export const asQuestion = (asked: string, maxChars = 80): string =>
   asked === '' ? '' : `“${clip(bare(asked), maxChars)}” → `;

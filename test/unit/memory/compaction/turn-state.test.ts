@@ -361,6 +361,10 @@ describe('the state that a turn leaves behind', () => {
       "Tenants must not see each other's invoices.",
     ],
     [
+      'Write the migration. It adds one column, and the index must not lock the table.',
+      'the index must not lock the table.',
+    ],
+    [
       'Das Skript darf die Produktion nicht anfassen. Schreib es bitte.',
       'Das Skript darf die Produktion nicht anfassen.',
     ],
