@@ -294,6 +294,5 @@ function plain(text: string): string {
 /** No block of one text continues in another. */
 const MOST_BLOCKS = 100_000;
 
-/** Blocks are counted in each text. */
 export const placed = (each: Statement, text: number) => ({ ...each, block: each.block + text * MOST_BLOCKS });
 export const isOf = (text: number) => (each: Statement) => Math.floor(each.block / MOST_BLOCKS) === text;

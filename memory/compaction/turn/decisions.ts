@@ -10,10 +10,8 @@ const CHOSEN =
 const BAN =
   /\b(?:(?:must|may) (?:not|never)|mustn'?t)\b|(?<!\p{L})(?:d(?:arf|ürfen) (?:[\p{L}\d_-]{1,20} ){0,4}?(?:nicht|nie|kein\p{L}{0,2})|no deben?|ne doi(?:t|vent) (?:pas|jamais))(?!\p{L})|(?:不得|不能|禁止|면 안 ?[되돼됩])/iu;
 const BAN_LEAD = /^(?!(?:if|when|unless|wenn|falls|si|cuando|quand)(?!\p{L})).*(?:[:;]|, (?:and|und|y|et)) /iu;
-
 /** Says what is to be, in the user's correction. */
 const DEMANDS = /\b(?:should(?:n't)?|must(?:n't)?|ha(?:s|ve) to|needs? to|make sure|keep|instead|only)\b/i;
-
 const RULE_START = 60;
 const RULE_CHARS = 180;
 
@@ -23,11 +21,7 @@ export function isRule(text: string): boolean {
 }
 
 /** A statement that takes something back is one with what it is about, before it, and with all that follows it. */
-export function findDecisions(
-  own: readonly Statement[],
-  readBefore?: () => readonly Decision[],
-  amends = false,
-): string[] {
+export function findDecisions(own: readonly Statement[], readBefore?: () => readonly Decision[], amends = false) {
   const at = readBefore === undefined ? -1 : own.findIndex(({ text }) => REVISES.test(text));
   const from = own[at]?.block === own[at - 1]?.block ? at - 1 : at;
   const revised = at < 0 ? [] : own.slice(from).filter(({ text }) => !isAsking(text));

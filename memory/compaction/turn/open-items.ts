@@ -33,8 +33,14 @@ function isTodo({ text, heading }: Pick<Statement, 'text' | 'heading'>): boolean
   return OPEN_ITEM.test(text) || OPEN_HEADING.test(heading);
 }
 
+const JOINED = /, (?:and|und|y|et) /iu;
+
+/** Of two that a sentence joins, each. */
 export const findTodos = (own: readonly Statement[]): string[] =>
   own.flatMap((each, at) => {
-    const isOpen = isTodo(each) && !isAsking(each.text) && readStateQuery(each.text) === null;
-    return isOpen ? [withSubject(each, own[at - 1])] : [];
+    const { text, heading } = each;
+    if (!isTodo(each) || isAsking(text) || readStateQuery(text) !== null) return [];
+    const parts = text.split(JOINED);
+    const isEach = parts.length > 1 && parts.every((part) => isTodo({ text: part, heading }));
+    return isEach ? parts : [withSubject(each, own[at - 1])];
   });

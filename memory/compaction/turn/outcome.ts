@@ -113,6 +113,5 @@ export function joinWithin(texts: readonly string[], maxChars: number): string {
 
 export const bare = (text: string): string => trimEnd(text, '.;。');
 
-/** What was asked, before what was found. */
 export const asQuestion = (asked: string, maxChars = 80): string =>
   asked === '' ? '' : `“${clip(bare(asked), maxChars)}” → `;

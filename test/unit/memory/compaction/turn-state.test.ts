@@ -129,6 +129,20 @@ describe('the state that a turn leaves behind', () => {
   });
 
   test.each([
+    [
+      'die karte fehlt noch, und das formular muss bis freitag raus',
+      ['die karte fehlt noch', 'das formular muss bis freitag'],
+    ],
+    [
+      "the next board gets a fuse, i'll tell hw (Tomasz) on monday",
+      ["the next board gets a fuse, i'll tell hw (Tomasz) on monday"],
+    ],
+  ])('each to-do of: %s', (prompt, todos) => {
+    const { open } = readTurnState(say(prompt, 'Noted.'));
+    expect(open.map(({ text }) => text)).toEqual(todos.map((todo) => expect.stringContaining(todo)));
+  });
+
+  test.each([
     "let's make the debug overlay hidden",
     'figures: use pdf, not png.',
     'Plan A breaks on rebase, that is why we store the id.',
