@@ -36,7 +36,7 @@ const FILES = [
   ...readdirSync(TURN).map((name) => path.join(TURN, name)),
   ...['turn-state.js', 'rules-summary.js', 'rules-brief.js'].map((name) => path.join(COMPACTION, name)),
 ];
-/** Loads the modules of the summary anew for each query, with one span of one file replaced. */
+/** With a query, Node loads the modules of the summary again. The query names a file and the part of it to replace. */
 const HOOKS = `
   export async function resolve(specifier, context, next) {
     const found = await next(specifier, context);

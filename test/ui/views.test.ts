@@ -453,10 +453,17 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     const box = await page.locator('.canvas').boundingBox();
     const [left, top] = [box?.x ?? 0, box?.y ?? 0];
     const marked = page.getByRole('status').filter({ has: page.getByText('Show all') });
-    const markFirst = async (): Promise<string> => {
+    // A graph that is drawn again meanwhile takes no click.
+    const isMarked = async (): Promise<boolean> => {
       const [x, y] = await stillNode(page);
       await page.mouse.click(left + x, top + y);
-      await marked.waitFor();
+      return marked.waitFor({ timeout: 5_000 }).then(
+        () => true,
+        () => false,
+      );
+    };
+    const markFirst = async (): Promise<string> => {
+      await expect.poll(isMarked).toBe(true);
       return (await marked.locator('b').textContent()) ?? '';
     };
     expect(await markFirst()).not.toBe('');
