@@ -1,4 +1,5 @@
 import { runAtOnce, type Steps } from '../../common/async.ts';
+import { LruMap } from '../../common/map.ts';
 import type { TurnText } from '../model/turn.ts';
 import { type CompactSet, createCompactSet } from './compact-set.ts';
 
@@ -95,31 +96,28 @@ const MAX_SHOWN = 100_000;
 const SHOWN_CHARS = 200_000;
 
 export function createShownText() {
-  const sessions = new Map<string, CompactSet>();
+  const sessions = new LruMap<string, CompactSet>(MAX_TOTAL, ({ size }) => size);
   return {
     /** Reads a turn; returns what the assistant repeats in it and neither it nor the user wrote first. @param dir  working directory */
     *read(sessionId: string, flow: readonly FlowText[], user: string, dir: string | null = null): Steps<number[]> {
-      const shown = sessions.get(sessionId) ?? createCompactSet(MAX_SHOWN);
+      const shown = sessions.peek(sessionId) ?? createCompactSet(MAX_SHOWN);
+      // The map counts the size that a value has when it is set.
       sessions.delete(sessionId);
-      sessions.set(sessionId, shown);
-      const own = new Set<number>();
-      yield* getSome(user, getSequences, (sequence) => void own.add(sequence));
       const repeated = new Set<number>();
-      for (const { by, text } of flow) {
-        const valuesOf = (plain: string) => getSequences(by === 'said' ? withoutFolder(plain, dir) : plain);
-        yield* getSome(text.slice(0, SHOWN_CHARS), valuesOf, (sequence) => {
-          if (own.has(sequence)) return;
-          if (by === 'shown') shown.add(sequence);
-          else if (!shown.has(sequence)) own.add(sequence);
-          else if (by === 'said') repeated.add(sequence);
-        });
-      }
-      let total = 0;
-      for (const { size } of sessions.values()) total += size;
-      for (const [id, { size }] of sessions) {
-        if (total <= MAX_TOTAL) break;
-        total -= size;
-        sessions.delete(id);
+      try {
+        const own = new Set<number>();
+        yield* getSome(user, getSequences, (sequence) => void own.add(sequence));
+        for (const { by, text } of flow) {
+          const valuesOf = (plain: string) => getSequences(by === 'said' ? withoutFolder(plain, dir) : plain);
+          yield* getSome(text.slice(0, SHOWN_CHARS), valuesOf, (sequence) => {
+            if (own.has(sequence)) return;
+            if (by === 'shown') shown.add(sequence);
+            else if (!shown.has(sequence)) own.add(sequence);
+            else if (by === 'said') repeated.add(sequence);
+          });
+        }
+      } finally {
+        sessions.set(sessionId, shown);
       }
       return [...repeated];
     },
