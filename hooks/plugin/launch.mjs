@@ -22,7 +22,7 @@ if (program !== null && (what === 'mcp' || what === 'run')) {
   process.argv = [process.execPath, program, ...(what === 'mcp' ? ['mcp'] : [hook, ...rest])];
   await import(pathToFileURL(program).href);
 } else if (what === 'mcp' || what === 'run') {
-  process.stderr.write('comet-cc is not on PATH: npm install -g comet-cc, or set COMET_CC_BIN to its path\n');
+  process.stderr.write('comet-cc is not on PATH: run npm install -g . in its clone, or set COMET_CC_BIN to its path\n');
   process.exitCode = 1;
 } else if (program !== null && what === 'hook' && HOOKS.includes(hook)) {
   const script = path.resolve(program, '..', '..', 'hooks', `${hook}.js`);
