@@ -93,6 +93,7 @@ async function openMachine(name: string, raw = false): Promise<Machine> {
       settings = { ...settings, ...changed };
     },
     isForbidden: () => false,
+    ownEnv: {},
   };
   const claudeEnvironment = { env: {}, bundleFile: '', userCa: '', userProxy: {} };
   const parts = { env: { ...process.env, ...server.env }, paths: homePaths(home), redactor, budget, usage: budget };

@@ -113,9 +113,9 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
     await useTempDir(ownEnv, path.join(paths.runDir, 'tmp'));
     const claudeEnvironment = await getClaudeEnvironment(env, paths);
     const own = { redactor, sealedOrigin: seals.getOrigin, usage: getUsage(budget, ledger), claudeEnvironment };
-    const savings = (fromMs: number, toMs: number) => sumSaved(ledger, fromMs, toMs);
-    const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings };
-    return openMemory({ env, config, paths, budget, log, ...own, ...hooks, share: shareOptions(env, paths, policy) });
+    const share = { ...shareOptions(env, paths, policy), ownEnv };
+    const hooks = { onMark: turnFaults(faults), activity: () => activity(), savings: sumSaved.bind(null, ledger) };
+    return openMemory({ env, config, paths, budget, log, ...own, ...hooks, share });
   });
   const guarded = guardMemory(deferredMemory(opening, config.llm), policy, () => removals.hidden());
   const memory = withUnfinishedTurns(guarded, () => rewriter);

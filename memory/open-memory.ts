@@ -40,7 +40,9 @@ export interface OpenMemoryOptions
   readonly claudeEnvironment: ClaudeCliOptions['environment'];
   /** Called before a turn is worked on. */
   readonly onMark?: ((what: TurnWork, turnId: string) => void) | undefined;
-  readonly share?: Pick<ShareOptions, 'settings' | 'keepSettings' | 'isForbidden'>;
+  readonly share?: Pick<ShareOptions, 'settings' | 'keepSettings' | 'isForbidden'> & {
+    readonly ownEnv: NodeJS.ProcessEnv;
+  };
 }
 
 /**
@@ -167,7 +169,7 @@ async function getShare({ share, config, env, paths }: OpenMemoryOptions): Promi
   return {
     share: {
       ...share,
-      openBus: async (uri, env) => (await import('./share/lancedb/bus.ts')).openLanceBus({ uri, env }),
+      openBus: async (uri, env) => (await import('./share/lancedb/bus.ts')).openLanceBus({ ...share, uri, env }),
       stateFile: createStateFile(paths.shareDir),
       removed: { ...removed, add: whereShared(removed.add) },
       faded: { ...faded, add: whereShared(faded.add) },

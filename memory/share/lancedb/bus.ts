@@ -35,16 +35,30 @@ const CACHE_BYTES = 16_000_000n;
 /** A step that fails is tried again later, so that none waits for minutes. */
 const PATIENCE = { connect_timeout: '5s', timeout: '60s', client_max_retries: '2', client_retry_timeout: '20' };
 const CLOUD = 'db://';
-/** Names that the storage's own tools use; `allow_http` is the one that LanceDB spells without the prefix. */
+/** Names that the storage's own tools use. */
 const CREDENTIALS = /^(?:AWS|GOOGLE|AZURE)_/;
+/** What LanceDB calls otherwise than in lower case; the last two are names of Azure's own program. */
+const OPTIONS: Readonly<Record<string, string>> = {
+  AWS_ALLOW_HTTP: 'allow_http',
+  AZURE_STORAGE_ACCOUNT: 'azure_storage_account_name',
+  AZURE_STORAGE_KEY: 'azure_storage_account_key',
+};
+
+interface Place {
+  readonly uri: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly ownEnv?: NodeJS.ProcessEnv;
+}
 
 /**
  * A table for each machine, `machines/<id>.lance`, and one that names them all.
  *
  * @param options.uri  a folder, `s3://bucket/prefix`, `gs://…`, `az://…` or `db://name`
  * @param options.env  holds endpoint and credentials. They are passed on, never stored
+ * @param options.ownEnv  of the process, where the library for AWS looks for a profile and its files
  */
-export async function openLanceBus({ uri, env }: { uri: string; env: NodeJS.ProcessEnv }): Promise<Bus> {
+export async function openLanceBus({ uri, env, ownEnv = {} }: Place): Promise<Bus> {
+  for (const name of Object.keys(env)) if (name.startsWith('AWS_')) ownEnv[name] = env[name];
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
     // LanceDB would make it: beside the disk or server that is not mounted.
     if (path.isAbsolute(uri) && !existsSync(uri))
@@ -152,8 +166,9 @@ function logSchema(): Schema {
 
 function connectTo(uri: string, env: NodeJS.ProcessEnv): Promise<Connection> {
   const credentials = Object.entries(env).filter(([name, value]) => CREDENTIALS.test(name) && value !== undefined);
-  const getOption = (name: string) => (name === 'AWS_ALLOW_HTTP' ? 'allow_http' : name.toLowerCase());
-  const given = Object.fromEntries(credentials.map(([name, value = '']) => [getOption(name), value]));
+  const given = Object.fromEntries(
+    credentials.map(([name, value = '']) => [OPTIONS[name] ?? name.toLowerCase(), value]),
+  );
   if (!uri.startsWith(CLOUD)) {
     const session = new Session(CACHE_BYTES, CACHE_BYTES);
     return connect(`${trimEnd(uri, '/')}/machines`, { storageOptions: { ...PATIENCE, ...given }, session });
@@ -226,26 +241,36 @@ export function explained(uri: string, error: unknown): CometError {
   const [first = ''] = getReason(error).split(/\n|\sCaused by:/);
   const plain = first.replace(/\?\S*/g, '').replace(/, \S+\.rs:\d+(?::\d+)?/g, '');
   const reason = plain.slice(0, 300).trimEnd();
-  return new CometError('share_failed', `${uri} cannot be used: ${getCause(error)} (${reason})`, { cause: error });
+  return new CometError('share_failed', `${uri} cannot be used: ${getCause(error, uri)} (${reason})`, { cause: error });
 }
 
 const DAMAGED = 'what is stored there is damaged';
-const getCause = (error: unknown) => CAUSES.find(([sign]) => sign.test(getReason(error)))?.[1] ?? 'check the address';
+
+function getCause(error: unknown, uri = ''): string {
+  const cause = CAUSES.find(([sign]) => sign.test(getReason(error)))?.[1] ?? 'check the address';
+  return cause === LOG_IN ? (LOG_INS[uri.slice(0, 5)] ?? LOG_IN) : cause;
+}
 
 function orNone(error: unknown): null {
   if (getCause(error) === DAMAGED) return null;
   throw error;
 }
 
+const LOG_IN = 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or log in to the cloud';
+const LOG_INS: Readonly<Record<string, string>> = {
+  'az://': 'set AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or AZURE_USE_AZURE_CLI=true after az login',
+  'gs://': 'set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login',
+};
+
 // `in 401.6ms` is how long a request took.
 const CAUSES: readonly (readonly [RegExp, string])[] = [
   [/RequestTimeTooSkewed/, 'the clock of this machine is off by more than the storage allows; set it'],
-  [/credential|metadata|169\.254/i, 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or log in to the cloud'],
+  [/credential|metadata|169\.254|Azure account name|service account/i, LOG_IN],
   [
     /\b40[13]\b(?!\.\d)|denied|forbidden|signature/i,
     'the credentials are not accepted, or may not read and write there',
   ],
-  [/NoSuchBucket|bucket[^\n]{0,200} not (?:found|exist)/i, 'the bucket does not exist; create it'],
+  [/NoSuchBucket|ContainerNotFound|bucket[^\n]{0,200} not (?:found|exist)/i, 'the bucket does not exist; create it'],
   [/\b507\b(?!\.\d)|quota|no space|storage full/i, 'the storage is full'],
   [/read-only file system/i, 'the folder is read-only'],
   [/resolve region/i, 'set AWS_REGION to the region of the bucket, which could not be looked up'],

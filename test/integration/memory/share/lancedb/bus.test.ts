@@ -114,6 +114,17 @@ describe('on an S3 server', () => {
     await expect(failed).rejects.not.toThrow(/old-secret-value/);
   });
 
+  it('logs in as the profile that the shell names, also where the process began without it', async () => {
+    const { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret, ...address } = server.env;
+    const [file, before] = [path.join(dir, 'credentials'), { ...process.env }];
+    await writeFile(file, `[work]\naws_access_key_id=${id}\naws_secret_access_key=${secret}\n`);
+    const env = { ...address, AWS_SHARED_CREDENTIALS_FILE: file, AWS_PROFILE: 'work' };
+    const bus = await openLanceBus({ uri: `${server.uri}/profile`, env, ownEnv: process.env });
+    expect(await bus.machines()).toEqual([]);
+    bus.close();
+    for (const name of Object.keys(env)) if (!(name in before)) delete process.env[name];
+  });
+
   it('names the region where it cannot be found, and no path of the library', () => {
     const said = "lance error: Failed to resolve region for bucket 'x', /usr/a/index-1/src/aws.rs:237:13  Caused by: y";
     const { message } = explained('s3://x', new Error(said));

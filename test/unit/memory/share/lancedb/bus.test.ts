@@ -18,3 +18,18 @@ test.each([
 ])('explains: %s', (reason, check) => {
   expect(explained('s3://bucket/a', new Error(reason)).message).toContain(check);
 });
+
+test.each([
+  ['s3://b', 'Failed to get AWS credentials: ProviderError(…)', 'set AWS_ACCESS_KEY_ID'],
+  ['az://b', 'no Azure account name in URI, and no storage account configured.', 'set AZURE_STORAGE_ACCOUNT'],
+  ['az://b', 'uri: Some(http://169.254.169.254/metadata/identity/oauth2/token', 'set AZURE_STORAGE_ACCOUNT'],
+  [
+    'az://b',
+    '<Code>ContainerNotFound</Code> uri: Some(http://127.0.0.1:1/x), sending request',
+    'bucket does not exist',
+  ],
+  ['gs://b', 'Unable to open service account file from /a.json', 'set GOOGLE_APPLICATION_CREDENTIALS'],
+  ['gs://b', 'uri: Some(http://169.254.169.254/computeMetadata/v1/instance', 'set GOOGLE_APPLICATION_CREDENTIALS'],
+])('names what %s is reached with: %s', (uri, reason, check) => {
+  expect(explained(uri, new Error(reason)).message).toContain(check);
+});
