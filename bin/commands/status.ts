@@ -22,10 +22,15 @@ export function registerStatus(program: Command, context: Context): void {
     .option('--long', 'show the internals too')
     .jsonAction('document', async (flags: { json?: boolean; long?: boolean }) => {
       const { paths, term } = context;
-      const report = await statusReport(context, await guardStatus(paths.guardSocket));
+      const guard = await guardStatus(paths.guardSocket);
+      const report = await statusReport(context, guard);
       const dir = process.cwd();
       const project = report.engine.state === 'healthy' ? await askProject(context, dir) : null;
-      const status: FullStatus = { ...report, project: project === null ? null : { dir, ...project } };
+      const { otherProxy } = await import('../../engine/lifecycle/index.ts');
+      // `doctor` says what is wrong with settings.
+      const config = await context.config().catch(() => null);
+      const other_proxy = guard === null || config === null ? '' : otherProxy(guard, config, context.env);
+      const status: FullStatus = { ...report, project: project === null ? null : { dir, ...project }, other_proxy };
       if (!status.running) context.exitCode = EXIT.daemonDown;
       if (!status.running && !flags.json) return term.say(stoppedLine(status));
       const lines = (): string[] => [
@@ -41,6 +46,8 @@ export function registerStatus(program: Command, context: Context): void {
 export type FullStatus = StatusReport & {
   /** Of the current directory; null where the engine cannot be asked. */
   readonly project: (ProjectSummary & { readonly dir: string }) | null;
+  /** What the daemon uses instead of the proxy that is named here, '' where it uses that. */
+  readonly other_proxy: string;
 };
 
 const TITLE_CHARS = 60;
@@ -156,6 +163,7 @@ function getProblems(status: FullStatus): { readonly text: string; readonly fix:
   const add = (text: string, fix = 'comet-cc doctor'): void => void found.push({ text, fix });
   if (engine.state !== 'healthy') add(`the engine's state is ${state}; Claude Code continues without memory`);
   if (status.other_build !== '') add(status.other_build, 'comet-cc restart');
+  if (status.other_proxy !== '') add(status.other_proxy, '');
   if (llm.last_error !== '') add(`last model error: ${oneLine(llm.last_error)}`);
   const [newest] = off;
   if (newest) add(`trimming is off in ${formatCount(off.length, 'session')}: ${oneLine(newest.because)}`, '');

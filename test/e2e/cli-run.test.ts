@@ -54,6 +54,7 @@ describe('run', () => {
     expect(stderr).toBe(`comet-cc: ${says}\n`);
     const { checks } = JSON.parse((await home.run(['doctor', '--json'], { env: given })).stdout);
     expect(checks.find(({ id }: { id: string }) => id === 'upstream')).toMatchObject({ ok: false, detail: says });
+    expect((await home.run(['status'], { env: given })).stdout).toContain(`problem: ${says}`);
   });
 
   it.each([0, 7, 255])('ends with the exit code %i of the command', async (code) => {

@@ -385,6 +385,7 @@ const report = {
   notes: [],
   tunnels: { open: 0, total: 0, failed_open: 0, bypassing: 0 },
   pass_through: null,
+  other_proxy: '',
 } as const;
 
 describe('status', () => {

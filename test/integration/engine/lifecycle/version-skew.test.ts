@@ -69,7 +69,7 @@ const report = async () => statusReport(context, await guardStatus(context.paths
 it('shows what a daemon of another build says, and that it is one', async () => {
   const known = await report();
   expect(known).toMatchObject({ requests: REQUESTS, nodes: 3, llm: { calls_today: 2, cost_usd_today: 0 } });
-  const lines = statusLines({ ...known, project: null }, (_, text) => text, Date.now());
+  const lines = statusLines({ ...known, project: null, other_proxy: '' }, (_, text) => text, Date.now());
   expect(lines).toContainEqual(expect.stringMatching(/^problem: the daemon is comet-cc 0\.0\.9, this command is /));
   expect(lines).toContain('  fix: comet-cc restart');
   expect(checkBuild(known)).toMatchObject({ ok: false, fix: 'comet-cc restart' });
