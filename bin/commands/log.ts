@@ -17,13 +17,16 @@ export function registerLogs(program: Command, context: Context): void {
   addCommand(program, 'logs', "the daemon's log, oldest first", 'comet-cc logs -f')
     .option('-f, --follow', 'print new lines as they are written')
     .option('-n, --lines <n>', 'number of lines to print first', '100')
-    .option('--json', 'print the JSON lines unchanged')
+    .option('--json', 'print one JSON document; with -f the JSON lines unchanged')
     .action(async (flags: { follow?: boolean; lines: string; json?: boolean }) => {
       const { term, paths } = context;
       const show = (line: string): void => term.out(flags.json ? escaped(line) : logLine(line, term.paint));
       const tails = FILES.map((name) => createTail(path.join(paths.logsDir, name)));
       const lines = await Promise.all(tails.map((tail) => tail.read()));
-      for (const line of inOrder(lines).slice(-parseCount(flags.lines, '--lines'))) show(line);
+      const newest = inOrder(lines).slice(-parseCount(flags.lines, '--lines'));
+      const records = (): object[] => newest.map((line) => parsed(line) ?? { message: line });
+      if (flags.json && !flags.follow) term.print(flags, records(), () => []);
+      else newest.forEach(show);
       if (flags.follow) await follow(paths, tails, show);
       else if (lines.every((found) => found.length === 0)) term.say(`no log yet in ${paths.logsDir}`);
     });

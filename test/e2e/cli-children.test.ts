@@ -88,6 +88,7 @@ describe.skipIf(!hasCurl)('commands that Claude Code runs', () => {
       expect(second.stdout).toBe('upstream 0');
       expect(proxy.asked).toEqual([`localhost:${other.port}`, `127.0.0.1:${standIn.port}`]);
       const shown = await home.run(['logs', '--json']);
+      expect(JSON.parse(shown.stdout)).toContainEqual(expect.objectContaining({ message: 'the engine is ready' }));
       const doctor = await home.run(['doctor', '--json'], { env });
       expect(doctor.stdout).toContain(`through http://127.0.0.1:${proxy.port}`);
       expect(shown.stdout + doctor.stdout).not.toContain('s3cret');
