@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import type { Problem } from '../../common/errors.ts';
-import { compareText, parseJson } from '../../common/text.ts';
+import { compareText, localDay, parseJson } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { getTitle, getTitleOrigin, isRedirect, type MemoryNode } from '../model/node.ts';
 import { getLines, type Page, parsePage, parseStatement, renderPage, withoutNodes } from '../model/page.ts';
@@ -230,6 +230,6 @@ export function getEpisodes(nodes: readonly MemoryNode[], { getAddress }: Pick<P
   );
   return newest.slice(0, EPISODES).map((node) => {
     const { project, valid_from } = node;
-    return { day: valid_from.slice(0, 10), title: getTitle(node), project, link: getAddress(node) };
+    return { day: localDay(valid_from), title: getTitle(node), project, link: getAddress(node) };
   });
 }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { grouped } from '../../common/map.ts';
-import { compareText } from '../../common/text.ts';
+import { compareText, localDay } from '../../common/text.ts';
 import { endsStatement, getEnding } from '../compaction/supersede-rules.ts';
 import {
   addLine,
@@ -124,9 +124,10 @@ function addDraft(state: State, name: string, page: Page): Draft {
 
 function getEntry({ origins }: State, entry: Pick<Entry, 'at' | 'section' | 'statement'>): Entry {
   const { statement } = entry;
-  // `mem_20260301_…`: the day on which it was written.
-  const getDay = (id: string) => id.slice(4, 12).replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3');
-  const days = statement.nodes.flatMap((id) => origins.get(id)?.[0]?.at.slice(0, 10) ?? getDay(id));
+  // `mem_20260301_101500_…`: when it was written.
+  const getTime = (id: string) =>
+    id.slice(4, 19).replace(/^(\d{4})(\d\d)(\d\d)_(\d\d)(\d\d)(\d\d)$/, '$1-$2-$3T$4:$5:$6Z');
+  const days = statement.nodes.map((id) => localDay(origins.get(id)?.[0]?.at ?? getTime(id)));
   const since = statement.validFrom ?? days.toSorted()[0] ?? '';
   const { text } = statement;
   const read = { attribute: getAttribute(text), words: text.toLowerCase(), tokens: getWords(text) };
@@ -141,9 +142,9 @@ function place(state: State, candidate: Candidate): void {
   const near = getScope(state, candidate);
   if (near.some((draft) => isKnown(draft, candidate))) return;
   const ending = createEnding(candidate);
-  const day = candidate.at.slice(0, 10);
+  const day = localDay(candidate.at);
   let home: Draft | undefined;
-  let endedBy = candidate.endedAt?.slice(0, 10);
+  let endedBy = candidate.endedAt === null ? undefined : localDay(candidate.endedAt);
   for (const draft of near) {
     for (const entry of draft.entries) {
       if (entry.section === BEFORE || entry.section === REPORTED) continue;
@@ -165,7 +166,7 @@ function place(state: State, candidate: Candidate): void {
 
 /** It stands in the page already, in these or in a person's words: then it only becomes a source. */
 function isKnown(draft: Draft, { text, nodeId, at }: Candidate): boolean {
-  const day = at.slice(0, 10);
+  const day = localDay(at);
   const own = getWords(text);
   const same = draft.entries.find(
     ({ section, statement, tokens }) =>
@@ -234,13 +235,13 @@ function closeEnded(state: State, candidate: Candidate): void {
       if (!isNearDuplicate(entry.statement.text, text)) continue;
       const others = nodes.filter((id) => id !== nodeId).flatMap((id) => state.origins.get(id) ?? []);
       const isOpen = others.some((each) => each.endedAt === null && isNearDuplicate(each.text, text));
-      if (!isOpen) end(state, draft, entry, endedAt.slice(0, 10));
+      if (!isOpen) end(state, draft, entry, localDay(endedAt));
     }
   }
 }
 
 function add(state: State, draft: Draft, { text, nodeId, section, attribute, at }: Candidate, endedBy?: string): void {
-  const validFrom = at.slice(0, 10);
+  const validFrom = localDay(at);
   const isOver = endedBy !== undefined;
   const dates = { ...(attribute !== null || isOver ? { validFrom } : {}), ...(isOver ? { validTo: endedBy } : {}) };
   const entry = getEntry(state, {
@@ -259,7 +260,7 @@ function add(state: State, draft: Draft, { text, nodeId, section, attribute, at 
 function report(state: State, candidate: Candidate): boolean {
   const draft = getScope(state, candidate).find(({ page }) => page.head.topic === candidate.topic);
   if (draft === undefined) return false;
-  const day = candidate.at.slice(0, 10);
+  const day = localDay(candidate.at);
   const text = `${day}, from outside (${candidate.origin}): “${candidate.text.replace(/[“”"]/g, "'")}”`;
   if (draft.entries.some(({ statement }) => statement.text.includes(candidate.text.slice(0, 120)))) return true;
   const old = draft.entries.filter(({ section }) => section === REPORTED);
@@ -286,7 +287,7 @@ function createDraft(state: State, { scope, project, topic, at }: Candidate): Dr
   while (state.names.has(names(nth))) nth += 1;
   const words = topic.replace(/[-_]/g, ' ');
   const title = `${words.charAt(0).toUpperCase()}${words.slice(1)}${scope === 'user' ? '' : ` (${name})`}`;
-  const head = { title, scope, project: key, topic, updated: at.slice(0, 10), sources: [] };
+  const head = { title, scope, project: key, topic, updated: localDay(at), sources: [] };
   return addDraft(state, names(nth), newPage(head));
 }
 

@@ -172,6 +172,22 @@ describe.each(WRITERS)('twelve weeks with %s', (_, options) => {
 });
 
 describe('pages', () => {
+  test('have days as they were here', async () => {
+    const zone = process.env['TZ'];
+    process.env['TZ'] = 'Pacific/Honolulu';
+    try {
+      const rig = await open();
+      await rig.week(1, ['The payments API listens on port 8080']);
+      await rig.week(2, ['The payments API now listens on port 9090']);
+      const days = '2026-03-08 | 2026-03-15';
+      expect(await statements(rig, 'Before')).toEqual([`The payments API listens on port 8080 | ${days}`]);
+      await rig.memory.maintenance.close();
+    } finally {
+      if (zone === undefined) delete process.env['TZ'];
+      else process.env['TZ'] = zone;
+    }
+  });
+
   test('keep a person’s edits, and wait where one comes in during a pass', async () => {
     const rig = await open();
     await rig.week(0, ['The payments API listens on port 8080.']);
