@@ -87,12 +87,17 @@ export function checkModel(report: StatusReport | null): Check {
   if (report === null || report.engine.state !== 'healthy') return unknown('model', 'not known while no engine runs');
   if (error === '') return good('model', 'the last model call did not fail');
   if (/^(rate_limited|timeout)\b/.test(error)) return good('model', `${error}; it is tried again by itself`);
-  const fix = /log(ged)?[ _-]?(in|out)/i.test(error)
-    ? 'run claude once and log in'
-    : /^(?:unstructured|failed: (?:no JSON|the answer))/.test(error)
-      ? 'it is asked again later; if it stays, set another model: comet-cc config --all shows them'
-      : 'claude -p "hello" shows the error; until it answers, memories are written without the model';
-  return bad('model', error, fix);
+  if (/^(?:unstructured|failed: (?:no JSON|the answer))/.test(error))
+    return bad(
+      'model',
+      error,
+      'it is asked again later; if it stays, set another model: comet-cc config --all shows them',
+    );
+  const isLogin = /log(ged)?[ _-]?(in|out)/i.test(error);
+  const fix = isLogin ? 'run claude once and log in' : 'claude -p "hello" shows the error';
+  const own = 'correct openai.baseUrl, model, keyEnv or keyCommand, then comet-cc restart';
+  const until = 'until it answers, memories are written without the model';
+  return bad('model', error, `${report.llm.backend === 'openai' ? own : fix}; ${until}`);
 }
 
 function isTaken(port: number): Promise<boolean> {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { runChild } from '../../common/run-process.ts';
-import { parseJson } from '../../common/text.ts';
+import { clip, isRecord, parseJson, toRecord } from '../../common/text.ts';
 
 interface EndpointRequest {
   readonly url: string;
@@ -23,6 +23,7 @@ type EndpointReply =
 
 const UNREACHABLE = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$|CERT/;
 const DEFAULT_REST_MS = 60_000;
+const REFUSAL_CHARS = 300;
 
 /**
  * Sends one JSON request. Redirects are not followed, so that the key reaches its own host only.
@@ -89,8 +90,17 @@ export function readReply(reply: KeyedReply): { readonly body: unknown } | { rea
   if (reply.how === 'keyless') return { problem: `has no key: ${reply.detail}` };
   if ('code' in reply) return { problem: `cannot be reached (${reply.code})` };
   if (reply.how !== 'answered') return { problem: `did not answer (${reply.how})` };
-  if (reply.status !== 200) return { problem: `returned status ${reply.status}` };
+  if (reply.status !== 200) return { problem: `returned ${getRefusal(reply)}` };
   return { body: parseJson(reply.body) };
+}
+
+/** The status, and what the endpoint says of it. */
+export function getRefusal({ status, body, hideKey }: KeyedAnswer): string {
+  const { error } = toRecord(parseJson(body));
+  const message = isRecord(error) ? error['message'] : error;
+  return typeof message === 'string' && message !== ''
+    ? `status ${status}: ${clip(hideKey(message), REFUSAL_CHARS)}`
+    : `status ${status}`;
 }
 
 export interface EndpointKeyOptions {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isRecord, parseJson, toRecord, trimEnd } from '../../common/text.ts';
+import { isRecord, parseJson, trimEnd } from '../../common/text.ts';
 import {
   type Attempt,
   type CallOptions,
@@ -9,7 +9,13 @@ import {
   type ModelLimits,
   type PromptCall,
 } from './client.ts';
-import { createKeyedRequest, type EndpointKeyOptions, type KeyedAnswer, type KeyedReply } from './endpoint-request.ts';
+import {
+  createKeyedRequest,
+  type EndpointKeyOptions,
+  getRefusal,
+  type KeyedAnswer,
+  type KeyedReply,
+} from './endpoint-request.ts';
 
 export interface OpenAiEndpointOptions extends CallOptions, EndpointKeyOptions {
   /** The endpoint's model names, or aliases. */
@@ -71,11 +77,9 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
     return { ...read, tokens: read.tokens || shown.tokens };
   }
 
-  function refused({ status, body, retryAfterMs, hideKey }: KeyedAnswer): Attempt {
-    const { error } = toRecord(parseJson(body));
-    const message = isRecord(error) ? error['message'] : error;
-    const refusal = hideKey(typeof message === 'string' ? message : '');
-    const detail = `status ${status}${refusal === '' ? '' : `: ${refusal}`}`;
+  function refused(reply: KeyedAnswer): Attempt {
+    const { status, retryAfterMs } = reply;
+    const detail = getRefusal(reply);
     if (status === 401 || status === 403) return failedAttempt('not_logged_in', detail);
     if (status !== 429) return failedAttempt('failed', detail);
     restUntilMs = options.now() + Math.min(retryAfterMs, LONGEST_REST_MS);

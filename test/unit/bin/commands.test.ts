@@ -649,6 +649,15 @@ describe('doctor', () => {
     expect(fix).toContain('set another model');
     expect(fix).not.toContain('claude -p');
   });
+
+  it.each(['failed: status 404: model "qwen3" not found', 'not_logged_in: status 401'])(
+    'advises the settings of an endpoint after "%s", not a login of Claude Code',
+    (last_error) => {
+      const { fix } = checkModel({ ...report, llm: { ...report.llm, backend: 'openai', last_error } });
+      expect(fix).toContain('correct openai.baseUrl, model, keyEnv or keyCommand');
+      expect(fix).not.toContain('claude');
+    },
+  );
 });
 
 describe('createTerm', () => {

@@ -71,7 +71,7 @@ describe('an embedding endpoint', () => {
   });
 
   test.each<[string, Answer, string]>([
-    ['refuses', (_, response) => send(response, 500, { error: 'k-123 is out' }), 'returned status 500'],
+    ['refuses', (_, response) => send(response, 500, { error: 'k-123 is out' }), 'returned status 500: [key] is out'],
     ['answers a page', (_, response) => send(response, 200, '<html>'), 'did not return vectors'],
     ['answers too few', (_, response) => send(response, 200, { embeddings: [[1]] }), '1 vectors for 2 texts'],
     [

@@ -63,7 +63,7 @@ describe('a reranking endpoint', () => {
   });
 
   test.each<[string, Answer, string]>([
-    ['refuses', (_, response) => send(response, 500, { error: 'k-123 is out' }), 'returned status 500'],
+    ['refuses', (_, response) => send(response, 500, { error: 'k-123 is out' }), 'returned status 500: [key] is out'],
     ['answers a page', (_, response) => send(response, 200, '<html>'), 'did not return scores'],
     [
       'scores what it was not given',
