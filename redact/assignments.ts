@@ -235,7 +235,12 @@ function isWordValue(at: Record<'fullName' | 'value' | 'before' | 'sign' | 'afte
   if (how === 'said' && SAID.test(sign)) return /^[.,;!?]*(?:\n|$)|^[.,;!]+\s/.test(after);
   const isAssigned = /^(?:\**\s*:\**\s|：)/.test(sign) || (sign === ' = ' && !/^(?:self|this)\./.test(fullName));
   const isLabel = !/^[A-Z]/.test(value) || !/^[a-z]/.test(fullName);
-  return isAssigned && isLabel && /^(?:\r?\n|[，。]|$)/.test(after) && (LINE_START.test(before) || sign === '：');
+  return (
+    isAssigned &&
+    isLabel &&
+    /^(?:\r?\n|[，。]|[ \t]{1,2}#[ \t]|$)/.test(after) &&
+    (LINE_START.test(before) || sign === '：')
+  );
 }
 
 /** Not `\\"` in `"…"`, nor `''` in `'…'`. */

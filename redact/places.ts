@@ -17,7 +17,7 @@ export function* findPlaced(text: string): Steps<Span[]> {
 }
 
 const COOKIES = /(?:cookie\\?["']?\s{0,2}[:=,]|\s-(?:b|-cookie)\s)\s{0,4}\\{0,3}["']?([^\n"'\\]{1,4096})/gi;
-const COOKIE = /(?:^|[;\s])[^=;\s]{1,64}=([^;\s]{12,})/g;
+const COOKIE = /(?:^|[;\s])[^=;\s]{1,64}=([^;\s]{8,})/g;
 const AUTHORIZATION =
   /authorization\\?["']?\s{0,4}(?:[:=,]\s{0,4}\\?["'\x60]?(?:[\w-]{2,24}\s{1,4})?|(?:bearer|basic|token|apikey)\s{1,4})?([\w+/=~.-]{8,})/gi;
 
