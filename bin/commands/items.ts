@@ -104,7 +104,7 @@ export function itemLines(
   const rows = items.flatMap(({ id, text, origin }, row) => {
     const itemLine = `${names[row]}${oneLine(text)}${origin === 'external' ? ' (from outside)' : ''}`;
     const head = `${String(row + 1).padStart(numbers)}  ${id}  ${(ages[row] as string).padEnd(aged)}  `;
-    return wrapped(itemLine, width - indent, ROWS).map((line, at) =>
+    return wrapped(itemLine, Math.max(12, width - indent), ROWS).map((line, at) =>
       at === 0 ? paint('dim', head) + line : ' '.repeat(indent) + line,
     );
   });

@@ -87,17 +87,13 @@ export function checkModel(report: StatusReport | null): Check {
   if (report === null || report.engine.state !== 'healthy') return unknown('model', 'not known while no engine runs');
   if (error === '') return good('model', 'the last model call did not fail');
   if (/^(rate_limited|timeout)\b/.test(error)) return good('model', `${error}; it is tried again by itself`);
-  if (/^(?:unstructured|failed: (?:no JSON|the answer))/.test(error))
-    return bad(
-      'model',
-      error,
-      'it is asked again later; if it stays, set another model: comet-cc config --all shows them',
-    );
+  const another = 'it is asked again later; if it stays, set another model: comet-cc config --all shows them';
+  if (/^(?:unstructured|failed: (?:no JSON|the answer))/.test(error)) return bad('model', error, another);
+  if (report.llm.backend === 'openai')
+    return bad('model', error, 'correct openai.baseUrl, model, keyEnv or keyCommand, then comet-cc restart');
   const isLogin = /log(ged)?[ _-]?(in|out)/i.test(error);
-  const fix = isLogin ? 'run claude once and log in' : 'claude -p "hello" shows the error';
-  const own = 'correct openai.baseUrl, model, keyEnv or keyCommand, then comet-cc restart';
-  const until = 'until it answers, memories are written without the model';
-  return bad('model', error, `${report.llm.backend === 'openai' ? own : fix}; ${until}`);
+  const own = 'claude -p "hello" shows the error; until it answers, memories are written without the model';
+  return bad('model', error, isLogin ? 'run claude once and log in' : own);
 }
 
 function isTaken(port: number): Promise<boolean> {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checkLines, countLine } from '../../../bin/commands/doctor.ts';
 import { explained, headline } from '../../../bin/commands/explain.ts';
+import { itemLines } from '../../../bin/commands/items.ts';
 import { inOrder, logLine } from '../../../bin/commands/log.ts';
 import { showLines, whyLines } from '../../../bin/commands/memory/detail.ts';
 import { listLines, parseFilter } from '../../../bin/commands/memory/list.ts';
@@ -23,7 +24,7 @@ import { endLine, offerLine, startLine } from '../../../engine/api/summary.ts';
 import { idleModel } from '../../../engine/deferred.ts';
 import { hitsText } from '../../../engine/mcp/index.ts';
 import { NO_PAUSES } from '../../../engine/policy/pause.ts';
-import { type ProjectView, type PublicHit, type PublicNode, publicNode } from '../../../memory/index.ts';
+import { type Item, type ProjectView, type PublicHit, type PublicNode, publicNode } from '../../../memory/index.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const ASKED = { query: 'which port has staging', explain: true, nowMs: NOW };
@@ -658,6 +659,12 @@ describe('doctor', () => {
       expect(fix).not.toContain('claude');
     },
   );
+});
+
+it('a list of to-dos keeps words whole on a terminal of 20 columns', () => {
+  const item = { id: '038427', text: 'Renew the carrier key', at: '2026-11-21T11:00:00Z', origin: 'user' } as Item;
+  const lines = itemLines([item], 'TO DO', { width: 20, nowMs: NOW, paint: plain, projects: false });
+  expect(lines.slice(1).map((line) => line.slice(16).trim())).toEqual(['Renew the', 'carrier key']);
 });
 
 describe('createTerm', () => {
