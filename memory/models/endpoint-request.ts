@@ -98,9 +98,8 @@ export function readReply(reply: KeyedReply): { readonly body: unknown } | { rea
 export function getRefusal({ status, body, hideKey }: KeyedAnswer): string {
   const { error } = toRecord(parseJson(body));
   const message = isRecord(error) ? error['message'] : error;
-  return typeof message === 'string' && message !== ''
-    ? `status ${status}: ${clip(hideKey(message), REFUSAL_CHARS)}`
-    : `status ${status}`;
+  const said = typeof message === 'string' ? hideKey(message) : '';
+  return said === '' ? `status ${status}` : `status ${status}: ${clip(said, REFUSAL_CHARS)}`;
 }
 
 export interface EndpointKeyOptions {
@@ -119,7 +118,7 @@ type FoundKey = { readonly key: string } | { readonly missing: string };
 type Answered = EndpointReply & { how: 'answered' };
 
 /** `hideKey`: error bodies may quote the key. */
-export type KeyedAnswer = Answered & { readonly hideKey: (text: string) => string };
+type KeyedAnswer = Answered & { readonly hideKey: (text: string) => string };
 
 export type KeyedReply =
   | KeyedAnswer

@@ -9,13 +9,7 @@ import {
   type ModelLimits,
   type PromptCall,
 } from './client.ts';
-import {
-  createKeyedRequest,
-  type EndpointKeyOptions,
-  getRefusal,
-  type KeyedAnswer,
-  type KeyedReply,
-} from './endpoint-request.ts';
+import { createKeyedRequest, type EndpointKeyOptions, getRefusal, type KeyedReply } from './endpoint-request.ts';
 
 export interface OpenAiEndpointOptions extends CallOptions, EndpointKeyOptions {
   /** The endpoint's model names, or aliases. */
@@ -72,14 +66,12 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
       const flooded = `the answer exceeds ${ANSWER_CHARS} characters`;
       return failedAttempt(reply.how, reply.how === 'timeout' ? late : flooded, shown);
     }
-    if (reply.status !== 200) return refused(reply);
+    if (reply.status !== 200) return refused(reply.status, getRefusal(reply), reply.retryAfterMs);
     const read = readCompletion(reply.body);
     return { ...read, tokens: read.tokens || shown.tokens };
   }
 
-  function refused(reply: KeyedAnswer): Attempt {
-    const { status, retryAfterMs } = reply;
-    const detail = getRefusal(reply);
+  function refused(status: number, detail: string, retryAfterMs: number): Attempt {
     if (status === 401 || status === 403) return failedAttempt('not_logged_in', detail);
     if (status !== 429) return failedAttempt('failed', detail);
     restUntilMs = options.now() + Math.min(retryAfterMs, LONGEST_REST_MS);
