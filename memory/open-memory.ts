@@ -169,7 +169,7 @@ async function getShare({ share, config, env, paths }: OpenMemoryOptions): Promi
   return {
     share: {
       ...share,
-      openBus: async (uri, env) => (await import('./share/lancedb/bus.ts')).openLanceBus({ ...share, uri, env }),
+      openBus: async (uri, env) => (await import('./share/lancedb/bus.ts')).openLanceBus({ uri, env }, share.ownEnv),
       stateFile: createStateFile(paths.shareDir),
       removed: { ...removed, add: whereShared(removed.add) },
       faded: { ...faded, add: whereShared(faded.add) },

@@ -38,26 +38,20 @@ const CLOUD = 'db://';
 /** Names that the storage's own tools use. */
 const CREDENTIALS = /^(?:AWS|GOOGLE|AZURE)_/;
 /** What LanceDB calls otherwise than in lower case; the last two are names of Azure's own program. */
-const OPTIONS: Readonly<Record<string, string>> = {
+const NAMES: Readonly<Record<string, string>> = {
   AWS_ALLOW_HTTP: 'allow_http',
   AZURE_STORAGE_ACCOUNT: 'azure_storage_account_name',
   AZURE_STORAGE_KEY: 'azure_storage_account_key',
 };
-
-interface Place {
-  readonly uri: string;
-  readonly env: NodeJS.ProcessEnv;
-  readonly ownEnv?: NodeJS.ProcessEnv;
-}
 
 /**
  * A table for each machine, `machines/<id>.lance`, and one that names them all.
  *
  * @param options.uri  a folder, `s3://bucket/prefix`, `gs://…`, `az://…` or `db://name`
  * @param options.env  holds endpoint and credentials. They are passed on, never stored
- * @param options.ownEnv  of the process, where the library for AWS looks for a profile and its files
+ * @param ownEnv  of the process, where the library for AWS looks for a profile and its files
  */
-export async function openLanceBus({ uri, env, ownEnv = {} }: Place): Promise<Bus> {
+export async function openLanceBus({ uri, env }: { uri: string; env: NodeJS.ProcessEnv }, ownEnv = env): Promise<Bus> {
   for (const name of Object.keys(env)) if (name.startsWith('AWS_')) ownEnv[name] = env[name];
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
     // LanceDB would make it: beside the disk or server that is not mounted.
@@ -166,9 +160,7 @@ function logSchema(): Schema {
 
 function connectTo(uri: string, env: NodeJS.ProcessEnv): Promise<Connection> {
   const credentials = Object.entries(env).filter(([name, value]) => CREDENTIALS.test(name) && value !== undefined);
-  const given = Object.fromEntries(
-    credentials.map(([name, value = '']) => [OPTIONS[name] ?? name.toLowerCase(), value]),
-  );
+  const given = Object.fromEntries(credentials.map(([name, value = '']) => [NAMES[name] ?? name.toLowerCase(), value]));
   if (!uri.startsWith(CLOUD)) {
     const session = new Session(CACHE_BYTES, CACHE_BYTES);
     return connect(`${trimEnd(uri, '/')}/machines`, { storageOptions: { ...PATIENCE, ...given }, session });

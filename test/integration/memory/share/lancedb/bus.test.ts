@@ -119,7 +119,7 @@ describe('on an S3 server', () => {
     const [file, before] = [path.join(dir, 'credentials'), { ...process.env }];
     await writeFile(file, `[work]\naws_access_key_id=${id}\naws_secret_access_key=${secret}\n`);
     const env = { ...address, AWS_SHARED_CREDENTIALS_FILE: file, AWS_PROFILE: 'work' };
-    const bus = await openLanceBus({ uri: `${server.uri}/profile`, env, ownEnv: process.env });
+    const bus = await openLanceBus({ uri: `${server.uri}/profile`, env }, process.env);
     expect(await bus.machines()).toEqual([]);
     bus.close();
     for (const name of Object.keys(env)) if (!(name in before)) delete process.env[name];
