@@ -40,8 +40,8 @@ export function parseFactPage(text: string, ontology: Ontology, nowIso: string):
     if (line === '' || /^# Facts\b/.test(line) || Object.values(HEADINGS).includes(line as never)) continue;
     const fact = /^[-*+] /.test(line) ? readLine(line, ontology, nowIso) : null;
     if (fact === null || typeof fact === 'string') page.others.push(raw.trimEnd());
-    else if (fact.valid_to === null) page.facts.push(fact);
-    else page.closed.push(fact);
+    else if (fact.valid_to !== null) page.closed.push(fact);
+    else if (!page.facts.some(({ id, value }) => id === fact.id && value === fact.value)) page.facts.push(fact);
     if (typeof fact === 'string') page.problems.push(`${fact}: ${line.slice(0, 60)}`);
   }
   return page;

@@ -50,6 +50,12 @@ describe('a file of facts', () => {
     expect(facts).toMatchObject([{ value: 'Polish', origin: 'user', salience: 0.9, asserted: 1, valid_from: NOW }]);
   });
 
+  it('reads a line that a person wrote twice once', () => {
+    const lines = ['- Person.Language: Polish', '- Person.Language: Polish', '* Person.Language: Czech'];
+    const { facts } = parseFactPage(['---', 'scope: user', '---', ...lines].join('\n'), DEFAULT_ONTOLOGY, NOW);
+    expect(facts.map(({ value }) => value)).toEqual(['Polish', 'Czech']);
+  });
+
   it.each([
     ['- Person.Language: Polish [salience:: high]', 'salience'],
     ['- Person.Language: Polish [by:: web]', 'origin'],
