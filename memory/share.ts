@@ -3,8 +3,10 @@ import { z } from 'zod';
 import { createMutex, finishesWithin } from '../common/async.ts';
 import { CometError, getMessage, getOnly } from '../common/errors.ts';
 import { LruMap } from '../common/map.ts';
+import { toRecord } from '../common/text.ts';
 import { getStatements } from './facts.ts';
 import { getTeammate, getTitle, isWaitingDraft, type MemoryNode } from './model/node.ts';
+import { parseTask, patchTask } from './model/task.ts';
 import type { MemoryParts } from './parts.ts';
 import type { Bus } from './share/bus.ts';
 import { checkHeld, checkMachines, getCards, getMachines, type JoinRequest } from './share/join.ts';
@@ -59,7 +61,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
     nodes: () => [...catalogue.every()],
     revision: catalogue.revision,
     async save(nodes: readonly MemoryNode[]): Promise<void> {
-      const fresh = nodes.filter(({ node_id }) => catalogue.get(node_id) === undefined);
+      const fresh = nodes.filter(({ node_id, project }) => catalogue.get(node_id)?.project !== project);
       await parts.store.save(nodes);
       // What a teammate says makes no facts.
       const own = fresh.filter((node) => node.kind === 'turn' && node.facts.length > 0 && getTeammate(node) === null);
@@ -99,8 +101,21 @@ function createOpener(parts: Parts, signal: AbortSignal) {
     });
   }
 
+  /** What was said here in a folder before it joined its remote is of the remote's project here too, as elsewhere. */
+  async function adopt(): Promise<void> {
+    const isSaidHere = (id: string): boolean => parts.turnRegistry.session(id) !== undefined;
+    const own = catalogue.every().filter((node) => path.isAbsolute(node.project) && isSaidHere(node.session_id));
+    const named = own.map((node) => ({ ...node, project: parts.getProject(node.project) }));
+    await memory.save(named.filter(({ project }) => !path.isAbsolute(project)));
+    for (const { name, text } of await memory.tasks()) {
+      const { project = '' } = toRecord(parseTask(text, name));
+      const key = path.isAbsolute(String(project)) ? parts.getProject(String(project)) : '';
+      if (key !== '' && !path.isAbsolute(key)) await memory.saveTask({ name, text: patchTask(text, { project: key }) });
+    }
+  }
+
   return {
-    ...{ stateFile, withBus, withShare, closeBus: connection.close },
+    ...{ stateFile, withBus, withShare, adopt, closeBus: connection.close },
     /** Rows that the pull that runs has read; null where none runs. */
     reading: () => reading,
     changedApart: memory.changedApart,
@@ -120,7 +135,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
 }
 
 /** Steps one after the other; what fails is said in `status`. */
-function createExchange(parts: Parts, { pullAll, withShare, closeBus }: Opener, closing: AbortController) {
+function createExchange(parts: Parts, { pullAll, withShare, adopt, closeBus }: Opener, closing: AbortController) {
   const { catalogue, clock, log, share: options, started } = parts;
   const inTurn = createSteps();
   let problem = '';
@@ -161,6 +176,7 @@ function createExchange(parts: Parts, { pullAll, withShare, closeBus }: Opener, 
   }
 
   async function pushAll(share: Share): Promise<number> {
+    await adopt();
     const revision = catalogue.revision();
     const sent = await share.push();
     pushedRevision = revision;

@@ -42,7 +42,7 @@ export function registerProject(program: Command, context: Context): void {
       if (!flags.yes && !(await confirmed(`Share the memory of ${oneLine(remote)}${beside}?`))) return;
       await joined.add([{ remote, common }]);
       term.print(flags, { project: remote, folders: joined.all()[remote] }, () => [
-        `from now on this folder shares the memory of ${oneLine(remote)}; what it kept by itself stays its own`,
+        `from now on this folder shares the memory of ${oneLine(remote)}; what it kept by itself stays its own, unless memory is shared`,
       ]);
     });
 }

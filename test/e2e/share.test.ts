@@ -290,7 +290,11 @@ describe('machines of one person', () => {
     const sealed = { COMET_CC_SHARE_PASSPHRASE: 'correct horse battery' };
     const [desktop, laptop] = await openMachines(sealed, {});
     await todo(desktop, 'order the cormorant chairs');
+    await desktop.run(['task', 'add', 'oil the cormorant hinge', '--at', 'in 3 days'], getShop(desktop));
     await share(desktop, 'init', url, '--scope', 'me', '--name', 'desktop', '--yes');
+    // The folder joined its remote just now, with what it had.
+    for (const list of ['todo', 'task ls', 'memory ls'])
+      expect((await desktop.run([...list.split(' ')], getShop(desktop))).stdout).toContain('cormorant');
     expect(await inBucket('cormorant')).toBe(false);
     const without = await laptop.run(['share', 'join', url, '--yes'], getShop(laptop));
     expect(without).toMatchObject({ code: 2, stderr: expect.stringContaining('COMET_CC_SHARE_PASSPHRASE') });
