@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TaskView } from '../../memory/index.ts';
@@ -52,6 +52,11 @@ describe('comet-cc task', () => {
     const { stdout } = await rig.home.run(['task', 'ls', '--project', SHOP]);
     expect(stdout).toContain('! Check dispenser 47');
     expect(await task('edit', added.id, '--at', 'friday 14:00')).toMatchObject({ id: added.id, origin: 'user' });
+    const file = path.join(rig.home.user, 'export.jsonl');
+    await rig.home.run(['memory', 'export', '--format', 'jsonl', '--out', file]);
+    await rm(later.file);
+    const { stdout: restored } = await rig.home.run(['memory', 'import', file, '--as', 'export', '--yes']);
+    expect(restored).toContain('0 added, 0 replaced, 0 as they were; 0 briefs, 0 pages, 1 task\n');
     await task('done', added.id.slice(0, 5));
     await task('rm', later.name, '--yes');
     expect(await list()).toEqual([]);

@@ -63,9 +63,10 @@ function parseKind(kind: string): string {
 function reportLines(report: OperationResults['memory/import']): string[] {
   const { added } = report;
   if (report.kind === 'nodes') {
-    const { replaced, unchanged, briefs, skipped } = report;
+    const { replaced, unchanged, briefs, pages, tasks, skipped } = report;
     const nodes = `${count(added)} added, ${count(replaced)} replaced, ${count(unchanged)} as they were`;
-    return [`${nodes}; ${count(briefs)} briefs`, ...(skipped > 0 ? [`${count(skipped)} ${LEFT_OUT}`] : [])];
+    const others = `${counted(briefs, 'brief')}, ${counted(pages, 'page')}, ${counted(tasks, 'task')}`;
+    return [`${nodes}; ${others}`, ...(skipped > 0 ? [`${count(skipped)} ${LEFT_OUT}`] : [])];
   }
   if (report.kind === 'turns') {
     const { sessions, turns, known, skipped: left } = report;
