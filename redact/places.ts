@@ -1,7 +1,7 @@
 import type { Steps } from '../common/async.ts';
 import { trimEnd } from '../common/text.ts';
 import { isSecretMember, NO_PASSWORD } from './assignments.ts';
-import { findMatches, getEnd, getMatches, isRandomKey, type Span } from './patterns.ts';
+import { findMatches, getEnd, getMatches, isRandomKey, matchFrom, type Span } from './patterns.ts';
 import { isGenerated, isPlaceholder, randomness } from './randomness.ts';
 
 /** Secrets known by their place in a header, a command, a table or a phrase. */
@@ -11,6 +11,7 @@ export function* findPlaced(text: string): Steps<Span[]> {
     ...(yield* findCommands(text)),
     ...(yield* findHookPaths(text)),
     ...(yield* findCells(text)),
+    ...(yield* findInserted(text)),
     ...(yield* findPhrases(text)),
     ...(yield* findCodes(text)),
   ];
@@ -148,6 +149,32 @@ function* findCells(text: string): Steps<Span[]> {
       }
     }
     at = end + 1;
+  }
+  return spans;
+}
+
+const INSERT = /\binto\s{1,4}[\w.\\"`[\]]{1,120}\s{0,4}\(([\w\s,\\"`[\]]{1,800})\)\s{0,8}values(?=\s{0,8}\()/gi;
+const ROW = /\s{0,40},?\s{0,40}\(/y;
+const SQL_VALUE = /(?:\s{0,40}[EeNn]?'((?:[^'\\]|''|\\.){0,300})'\s{0,40}|(?:[^,()']|\([^()]{0,100}\)){0,200})[,)]/y;
+
+/** Strings in columns with the name of a secret: `INSERT INTO users (name, password) VALUES ('ann', '…'), …`. */
+function* findInserted(text: string): Steps<Span[]> {
+  const spans: Span[] = [];
+  for (const insert of yield* getMatches(INSERT, text)) {
+    const columns = (insert[1] ?? '').split(',').map((name) => name.replace(/\W/g, ''));
+    let at = getEnd(insert);
+    for (let row = matchFrom(ROW, text, at); row !== null; row = matchFrom(ROW, text, at)) {
+      at = getEnd(row);
+      for (const name of columns) {
+        yield;
+        const match = matchFrom(SQL_VALUE, text, at);
+        if (match === null) break;
+        at = getEnd(match);
+        const value = match[1] ?? '';
+        const start = match.index + match[0].indexOf("'") + 1;
+        if (isSecretMember(name, value)) spans.push({ start, end: start + value.length, type: 'secret' });
+      }
+    }
   }
   return spans;
 }

@@ -366,6 +366,23 @@ describe('redaction of texts with secrets in forms of other rules', () => {
     expect(json(last)).toBe(last);
   });
 
+  it('finds strings in the secret columns of rows that are inserted', () => {
+    const rows = (secret: string): string =>
+      `INSERT INTO "app"."users" (id, name, password, note)\nVALUES (1, 'ann', '${secret}', 'likes (tea), a lot'),\n  (DEFAULT, lower('BOB'), 'it''s-${secret}', NULL);`;
+    const text = redact(rows('tulip-harbor'));
+    expect(text).not.toContain('tulip');
+    expect(text).toMatch(
+      /\(1, 'ann', '\[REDACTED:[^']+', 'likes \(tea\), a lot'\),\n {2}\(DEFAULT, lower\('BOB'\), '\[REDACTED:[^']+', NULL\);$/,
+    );
+    expect(redact(text)).toBe(text);
+    expect(json(JSON.stringify({ sql: rows('tulip-harbor') }))).not.toContain('tulip');
+    const plain =
+      "INSERT INTO users (name, password_hash_type, token_count) VALUES ('tulip-harbor', 'bcrypt-v2', '12345678')";
+    expect(redact(plain)).toBe(plain);
+    const hostile = `INSERT INTO t (password) VALUES ${"(' ".repeat(60_000)}`;
+    expect(redact(hostile)).toBe(hostile);
+  });
+
   it('finds the audited forms', () => {
     const audited = planted.filter(({ half }) => half === 'audited');
     const missed = audited.filter(({ secret, text }) => isLeft(secret, redact(text)));
