@@ -1,7 +1,9 @@
+import type { ModelQuota } from '../memory/models/quota.ts';
 import type { FactFiles } from '../memory/storage/fact-files.ts';
 import type { PageFiles } from '../memory/storage/fs/page-files.ts';
 import type { CrashMarks } from '../memory/storage/fs/set-files.ts';
 import type { DreamFiles } from '../memory/storage/snapshot-files.ts';
+import type { Tasks } from '../memory/tasks/tasks.ts';
 
 /** Where memory is only asked, nothing is tidied. */
 export const noDreams: DreamFiles = {
@@ -21,6 +23,24 @@ export const noMarks: CrashMarks = {
   isSkipped: () => false,
   skipped: () => [],
 };
+
+/** Nothing is to be done; only what memory itself asks. */
+export const noTasks = {
+  active: async () => [],
+  briefLines: async () => ({ open: 0, due: [], neglected: [] }),
+  drop: async () => {},
+  findDerived: async () => [],
+  forget: async () => {},
+  lint: async () => [],
+  questions: async () => [],
+  receive: async () => {},
+  restore: async () => false,
+  takeStatement: async () => {},
+  texts: async () => [],
+} satisfies Partial<Tasks> as unknown as Tasks;
+
+/** The model may always be asked. */
+export const noQuota: ModelQuota = { decide: () => ({ kind: 'allow' }) };
 
 /** An empty library that nothing is written into. */
 export const noPages: PageFiles = {

@@ -43,7 +43,7 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
     exportAll: (format: ArchiveFormat): Promise<string> =>
       withFreshFiles(store, async () => {
         const [nodes, briefs] = [catalogue.every(), await nodeFiles.briefs()];
-        const files = { ...(await archivedFiles(parts)), tasks: (await parts.tasks?.texts()) ?? [] };
+        const files = { ...(await archivedFiles(parts)), tasks: await parts.tasks.texts() };
         return renderArchive({ nodes, briefs, ...files }, format);
       }),
     /** Imports an export, all of it or nothing. @throws CometError `node_invalid`, naming line and key */
@@ -103,7 +103,7 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
 /** Returns how many had a free name. */
 async function restoreTasks(files: readonly ArchivedPage[], tasks: MemoryParts['tasks']): Promise<number> {
   let restored = 0;
-  for (const file of files) if (await tasks?.restore(file)) restored += 1;
+  for (const file of files) if (await tasks.restore(file)) restored += 1;
   return restored;
 }
 

@@ -102,7 +102,7 @@ export function createForgetting(parts: Parts) {
       if (!isHit(node)) for (const turnId of node.turns) turnIds.add(turnRegistry.canonicalId(turnId));
     const sessions = new Set([...turnIds].flatMap((turnId) => turnRegistry.getSession(turnId) ?? []));
     for (const { session_id } of nodes) sessions.add(session_id);
-    const tasks = (await parts.tasks?.findDerived(getTaskSources(nodes, await getTexts([...turnIds], parts)))) ?? [];
+    const tasks = await parts.tasks.findDerived(getTaskSources(nodes, await getTexts([...turnIds], parts)));
     const remade = dryRun ? 0 : await remake(nodes, turnIds);
     if (!dryRun && nodes.length + turnIds.size > 0) await parts.removal.remove(nodes, [...turnIds]);
     const skipped = (last ? [] : findSkipped(what)).filter(({ turnId }) => !parts.removal.isForgotten(turnId));
@@ -187,8 +187,7 @@ interface RemovalParts
     'journal' | 'nodeFiles' | 'turnRegistry' | 'catalogue' | 'indexer' | 'snapshooter' | 'store' | 'turnReader'
   > {
   readonly topicPages: LibraryPages;
-  /** Absent where no tasks are kept. */
-  readonly tasks?: Pick<Tasks, 'forget' | 'findDerived'>;
+  readonly tasks: Pick<Tasks, 'forget' | 'findDerived'>;
   readonly facts: Pick<Facts, 'forgetTurns'>;
 }
 
@@ -262,7 +261,7 @@ async function removeNodes(
   await parts.forget([...turnIds, ...texts.flatMap(({ sessionId, turn }) => turnContentHashes(sessionId, turn))]);
   const pointers = nodes.flatMap((node) => catalogue.pointersTo(node.node_id));
   await parts.told?.add([...nodes, ...pointers].map(({ node_id }) => node_id));
-  await parts.tasks?.forget(getTaskSources([...nodes, ...pointers], texts));
+  await parts.tasks.forget(getTaskSources([...nodes, ...pointers], texts));
   await parts.facts.forgetTurns(new Set(turnIds));
   for (const turnId of turnIds) turnRegistry.reserve(turnId);
   const copies = wholes.filter(({ isCopied }) => isCopied).map(({ turnId }) => turnId);

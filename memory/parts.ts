@@ -46,14 +46,13 @@ export interface MemoryOptions extends OpenParts {
   readonly reranker?: Reranker;
   /** Read for each question. Absent outside of benchmarks. */
   readonly filter?: FilterRules;
-  /** Absent where no tasks are kept. */
-  readonly tasks?: Tasks;
+  readonly tasks: Tasks;
   /** What requests saved from the one time to the other, ms. Absent where it is not counted. */
   readonly savings?: (fromMs: number, toMs: number) => Savings;
   /** Origin of a text that our own program printed; null for any other. Absent where none prints. */
   readonly sealedOrigin?: (text: string) => Origin | null;
-  /** Digests of what subagents reported. Absent where they are forgotten with the process. */
-  readonly agentReports?: IdSetFile;
+  /** Digests of what subagents reported. */
+  readonly agentReports: IdSetFile;
   /** Turns that the user removed: they are not captured again. */
   readonly forgotten: IdSetFile;
   /** Turns whose nodes the user took out of the files: they stay in the journal, without a node. */
@@ -114,8 +113,8 @@ export async function createParts(options: MemoryOptions) {
 /** A subagent may report to a turn that ends in another process. */
 async function openReports({ sealedOrigin, agentReports: file, log }: MemoryOptions) {
   const keep = (digest: string): void =>
-    void file?.add([digest]).catch((error) => log.warn('the report of a subagent is not kept', { error }));
-  return createReports(sealedOrigin, createAgentReports(await file?.load(), keep));
+    void file.add([digest]).catch((error) => log.warn('the report of a subagent is not kept', { error }));
+  return createReports(sealedOrigin, createAgentReports(await file.load(), keep));
 }
 
 /** Other machines keep what fades on this one. */

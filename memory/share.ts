@@ -15,7 +15,6 @@ import { openShare, type Share } from './share/service.ts';
 import { createSharedPages } from './share-pages.ts';
 import { createSharedTurns } from './share-turns.ts';
 import type { Activity } from './tasks/judge.ts';
-import type { TaskText } from './tasks/task-files.ts';
 
 const TICK_MS = 15_000;
 /** A session that begins looks for news that are older than this. */
@@ -68,9 +67,9 @@ function createOpener(parts: Parts, signal: AbortSignal) {
       for (const node of own)
         await parts.facts.readPast(getStatements(node), { project: node.project, sessionId: node.session_id });
     },
-    tasks: async () => (await parts.tasks?.texts()) ?? [],
-    saveTask: async (file: TaskText) => parts.tasks?.receive(file),
-    removeTask: async (name: string) => parts.tasks?.drop(name),
+    tasks: parts.tasks.texts,
+    saveTask: parts.tasks.receive,
+    removeTask: parts.tasks.drop,
     async remove(nodeIds: readonly string[]): Promise<void> {
       const nodes = nodeIds.flatMap((id) => catalogue.get(id) ?? []);
       if (nodes.length > 0) await parts.removal.remove(nodes, undefined, null);

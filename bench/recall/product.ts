@@ -16,7 +16,7 @@ import type { SearchIndex } from '../../memory/search/search-index.ts';
 import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';
 import { openJournal } from '../../memory/storage/fs/turn-log.ts';
 import { createRedactor } from '../../redact/index.ts';
-import { noDreams, noFacts, noMarks, noPages } from '../no-files.ts';
+import { noDreams, noFacts, noMarks, noPages, noQuota, noTasks } from '../no-files.ts';
 
 /** Memory as the daemon has it, on files and an index of its own, without Claude. */
 export interface Product {
@@ -53,6 +53,9 @@ export async function openProduct({ model, local, embedder, now = Date.now }: Pr
     redactor: createRedactor({ markKey: Buffer.alloc(32, 7) }),
     getProject: (directory) => directory ?? '',
     forgotten: nothing,
+    agentReports: nothing,
+    tasks: noTasks,
+    quota: noQuota,
     dismissed: nothing,
     closings: { load: async () => new Map(), add: async () => {} },
     snapshots: {

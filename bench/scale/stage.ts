@@ -12,7 +12,7 @@ import type { SearchIndex } from '../../memory/search/search-index.ts';
 import type { NodeFiles } from '../../memory/storage/node-files.ts';
 import type { Journal } from '../../memory/storage/turn-log.ts';
 import { createRedactor } from '../../redact/index.ts';
-import { noDreams, noFacts, noMarks, noPages } from '../no-files.ts';
+import { noDreams, noFacts, noMarks, noPages, noQuota, noTasks } from '../no-files.ts';
 import type { Corpus } from './corpus.ts';
 
 export interface IndexStage {
@@ -53,6 +53,9 @@ export async function openCorpusMemory(
     redactor: createRedactor({ markKey: Buffer.alloc(32, 7) }),
     getProject: (directory) => directory ?? '',
     forgotten: nothing,
+    agentReports: nothing,
+    tasks: noTasks,
+    quota: noQuota,
     dismissed: nothing,
     closings: { load: async () => new Map(), add: async () => {} },
     snapshots: { list: async () => [], write: refused, read: refused, rewrite: refused },

@@ -50,8 +50,7 @@ export type CompactorParts = Pick<
   readonly linker: Linker;
   readonly nodeLimit: NodeLimit;
   readonly facts: { getOntology(project: string): Ontology | null };
-  /** Absent where no tasks are kept. */
-  readonly tasks?: Pick<Tasks, 'active' | 'takeStatement'>;
+  readonly tasks: Pick<Tasks, 'active' | 'takeStatement'>;
 };
 
 const NEVER_ABORTS = new AbortController().signal;
@@ -268,7 +267,7 @@ async function takeTasks(
   { turns, past }: Batch,
   { tasks, log }: Pick<CompactorParts, 'tasks' | 'log'>,
 ): Promise<void> {
-  if (tasks === undefined || past !== undefined) return;
+  if (past !== undefined) return;
   for (const statement of findTaskStatements(nodes, turns))
     await tasks.takeStatement(statement).catch((error: unknown) => log.warn('a task stays as it is', { error }));
 }
@@ -280,7 +279,7 @@ async function findKnown(
   { project, turns, past }: Batch,
   { revisions, tasks, catalogue }: Pick<CompactorParts, 'revisions' | 'tasks' | 'catalogue'>,
 ): Promise<Pick<SummaryInput, 'known' | 'tasks' | 'knownTags'>> {
-  const active = past === undefined ? ((await tasks?.active().catch(() => [])) ?? []) : [];
+  const active = past === undefined ? await tasks.active().catch(() => []) : [];
   const open = active
     .filter((task) => [project, ''].includes(task.project) && isCleanOrigin(task.origin))
     .slice(-TASKS)

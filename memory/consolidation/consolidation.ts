@@ -62,8 +62,7 @@ type Parts = Omit<
   readonly dreams: DreamFiles;
   readonly newId: () => string;
   readonly topicPages: LibraryPages;
-  /** Absent where no tasks are kept. */
-  readonly tasks?: Pick<Tasks, 'briefLines'>;
+  readonly tasks: Pick<Tasks, 'briefLines'>;
   /** What requests saved from the one time to the other; absent where it is not counted. */
   readonly savings?: (fromMs: number, toMs: number) => Savings;
 };
@@ -202,7 +201,7 @@ async function orient({ tasks }: Parts, { nodes, shelf }: Before, { nowMs, last 
   const toldMs = Date.parse(last?.told ?? '');
   const oldestMs = nodes.reduce((oldest, { valid_from }) => Math.min(oldest, Date.parse(valid_from)), nowMs);
   const sinceMs = toldMs <= nowMs ? toldMs : Math.max(nowMs - FIRST_BRIEF_MS, oldestMs - 1);
-  const lines = (await tasks?.briefLines({ sinceMs, nowMs })) ?? { open: 0, due: [], neglected: [] };
+  const lines = await tasks.briefLines({ sinceMs, nowMs });
   const episodes = listNodesSince(nodes, sinceMs);
   return { sinceMs, episodes: episodes.length, topics: shelf.pages.size, lines };
 }

@@ -22,7 +22,7 @@ const REFUSAL: MergeResult = { fits: false, summary: '', trigger: '' };
 export type MergeWriter = ReturnType<typeof createMergeWriter>;
 
 export type MergeWriterOptions = {
-  readonly quota?: ModelQuota | undefined;
+  readonly quota: ModelQuota;
   /** Null: rules only. */
   readonly model: LanguageModel | null;
   readonly log: Log;
@@ -50,8 +50,8 @@ export function createMergeWriter(options: MergeWriterOptions) {
   };
 
   function mayAsk(): boolean {
-    const decision = quota?.decide();
-    if (decision?.kind === 'defer') because ||= decision.because;
+    const decision = quota.decide();
+    if (decision.kind === 'defer') because ||= decision.because;
     if (calls >= modelCallLimit) because ||= `dream.modelCalls (${modelCallLimit}) are used up`;
     if (tokensUsed() - tokensBefore >= tokenLimit) because ||= `dream.tokens (${tokenLimit}) are used up`;
     return because === '';

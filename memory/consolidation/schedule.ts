@@ -51,7 +51,7 @@ export function createSchedule(parts: Parts) {
   /** Waits for the quota, so that one run can do everything. */
   function startIdle(): void {
     timer = null;
-    if (model !== null && quota?.decide().kind === 'defer') schedule();
+    if (model !== null && quota.decide().kind === 'defer') schedule();
     else begin(consolidate);
   }
 

@@ -25,8 +25,7 @@ export interface OpenParts {
   /** Null when `config.llm` is `local` or `off`. */
   readonly model: LanguageModel | null;
   readonly local: LanguageModel;
-  /** Absent where the model may always be asked. */
-  readonly quota?: ModelQuota;
+  readonly quota: ModelQuota;
   readonly redactor: Redactor;
   /** Project key of a directory, see `createProjectOf`. */
   readonly getProject: (directory: string | null) => string;

@@ -196,16 +196,17 @@ const LONGEST_PAUSE_MS = 1_800_000;
 export type Backoff = ReturnType<typeof createBackoff>;
 
 /** Closed after a failure for one minute, doubled for each further failure up to 30, and while the quota defers. */
-export function createBackoff(clock: Clock, quota?: ModelQuota) {
+export function createBackoff(clock: Clock, quota: ModelQuota) {
   let pauseMs = 0;
   let openAtMs = 0;
-  const isSpent = (sessionId?: string): boolean => quota?.decide(sessionId).kind === 'spent';
-  const quotaMs = (decision = quota?.decide()): number => (decision?.kind === 'defer' ? decision.untilMs : 0);
+  const isSpent = (sessionId?: string): boolean => quota.decide(sessionId).kind === 'spent';
   const waitMs = (): number => {
     const now = clock.now();
+    const decision = quota.decide();
+    const quotaMs = decision.kind === 'defer' ? decision.untilMs : 0;
     // If the clock was set back, wait no longer than the pause itself.
     if (openAtMs > now + pauseMs) openAtMs = now + pauseMs;
-    return Math.max(0, Math.max(openAtMs, quotaMs()) - now);
+    return Math.max(0, Math.max(openAtMs, quotaMs) - now);
   };
   return {
     isOpen: (sessionId?: string): boolean => waitMs() === 0 && !isSpent(sessionId),
@@ -215,8 +216,8 @@ export function createBackoff(clock: Clock, quota?: ModelQuota) {
     waitMs,
     /** '' when it is open. */
     because(sessionId?: string): string {
-      const decision = quota?.decide(sessionId);
-      if (decision !== undefined && decision.kind !== 'allow') return decision.because;
+      const decision = quota.decide(sessionId);
+      if (decision.kind !== 'allow') return decision.because;
       return waitMs() === 0 ? '' : 'the model failed; waiting before the next attempt';
     },
     failed(): void {

@@ -181,7 +181,7 @@ export function wasTold(text: string, lines: readonly string[]): boolean {
 
 interface Parts extends Pick<ServiceParts, 'catalogue' | 'redactor' | 'log'> {
   readonly topicPages: LibraryPages;
-  readonly tasks?: Pick<Tasks, 'active'>;
+  readonly tasks: Pick<Tasks, 'active'>;
   readonly config: Pick<Config, 'inject'>;
 }
 
@@ -200,7 +200,7 @@ export function createLibraryBlock({ topicPages, tasks, catalogue, config, redac
 
   function refresh(): Promise<void> {
     if (budgetTokens === 0) return Promise.resolve();
-    reading ??= Promise.all([topicPages.shelf(), tasks?.active() ?? []])
+    reading ??= Promise.all([topicPages.shelf(), tasks.active()])
       .then(([shelf, open]) => {
         lastState = { ...shelf, tasks: open };
       })

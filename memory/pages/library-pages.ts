@@ -30,8 +30,7 @@ export type LibraryPages = ReturnType<typeof createLibraryPages>;
 
 interface Parts {
   readonly pageFiles: PageFiles;
-  /** Absent where no tasks are kept. */
-  readonly tasks?: Pick<Tasks, 'active' | 'lint'>;
+  readonly tasks: Pick<Tasks, 'active' | 'lint'>;
 }
 
 /** Reads the pages and plans their changes. The caller must apply a plan completely or not at all. */
@@ -46,7 +45,7 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
   }
 
   const getRewrites = async (now: Shelf, after: Texts, nodes: readonly MemoryNode[]) =>
-    planRewrites(now, after, { parse, episodes: getEpisodes(nodes, pageFiles), tasks: (await tasks?.active()) ?? [] });
+    planRewrites(now, after, { parse, episodes: getEpisodes(nodes, pageFiles), tasks: await tasks.active() });
   const getLinker = (nodes: readonly MemoryNode[]): NodeLinker =>
     linker(new Map(nodes.map((node) => [node.node_id, node])), pageFiles);
 
@@ -84,7 +83,7 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
       const texts = new Map([...now.texts].filter(([name]) => !name.startsWith('inbox/')));
       const getName = (file: string): string => file.replace(`${pageFiles.dir}/`, '');
       const problems = now.problems.map(({ file, message }) => ({ file: getName(file), message }));
-      const read = ((await tasks?.lint()) ?? []).map(({ file, kind, message }): PageProblem => {
+      const read = (await tasks.lint()).map(({ file, kind, message }): PageProblem => {
         return { file: getName(file), line: null, kind, message };
       });
       return [...(await lintPages({ ...now, texts, problems, isNode })), ...read];

@@ -23,7 +23,7 @@ export type OpenContext = (sessionId: string, projectDir: string | null, scope?:
 
 type Parts = Pick<ServiceParts, 'nodeFiles' | 'getProject' | 'clock' | 'turnRegistry' | 'catalogue' | 'log'> & {
   readonly config: Pick<Config, 'recall' | 'inject'>;
-  readonly tasks?: Pick<Tasks, 'questions'>;
+  readonly tasks: Pick<Tasks, 'questions'>;
   readonly library: Pick<OpenBlock, 'lines'>;
 };
 
@@ -60,7 +60,7 @@ export function createSessionContext(parts: Parts): OpenContext {
   return async (sessionId, projectDir, scope) => {
     const alone = scope === 'session';
     const project = getProject(projectDir);
-    const questions = tasks?.questions(sessionId, project).catch((error: unknown) => {
+    const questions = tasks.questions(sessionId, project).catch((error: unknown) => {
       log.warn('due tasks could not be read', { error });
       return [];
     });
@@ -85,7 +85,7 @@ export function createSessionContext(parts: Parts): OpenContext {
     const listed = new Set([...pinned, ...items.map(({ node }) => node)]);
     const handed = handOver(alone ? [] : near, { project, sessionId, most: most - items.length });
     const maxBytes = config.recall.passiveTokens * BYTES_PER_TOKEN;
-    const brief = [...((await questions) ?? []), ...briefLines, ...open];
+    const brief = [...(await questions), ...briefLines, ...open];
     const lines = [
       ...getLines(pinned, maxBytes),
       ...items.map(atTime(clock.now())).map(shortStateLine),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { noFacts, noMarks, noPages } from '../../bench/no-files.ts';
+import { noFacts, noMarks, noPages, noQuota, noTasks } from '../../bench/no-files.ts';
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { createLocalModel } from '../../memory/compaction/rules-model.ts';
@@ -88,6 +88,9 @@ export function openRig(
     local: createLocalModel(),
     redactor: createRedactor({ markKey: Buffer.alloc(32, 7) }),
     getProject: (directory) => directory ?? '',
+    agentReports: listed([]),
+    tasks: noTasks,
+    quota: noQuota,
     forgotten: listed(disk.forgotten),
     dismissed: listed(disk.dismissed),
     closings: { load: async () => disk.closed, add: async (id, atMs) => void disk.closed.set(id, atMs) },

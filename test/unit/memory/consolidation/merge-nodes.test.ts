@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { noQuota } from '../../../../bench/no-files.ts';
 import { silentLog } from '../../../../common/log.ts';
 import { lowestOrigin } from '../../../../common/turn.ts';
 import {
@@ -136,6 +137,7 @@ describe('merging', () => {
   it('without a model, merges the repetitions of a batch and leaves a paraphrase', async () => {
     const options = {
       model: null,
+      quota: noQuota,
       log: silentLog,
       signal: new AbortController().signal,
       tokenLimit: 1_000,

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { noQuota } from '../../../../bench/no-files.ts';
 import { Config } from '../../../../common/config.ts';
 import { silentLog } from '../../../../common/log.ts';
 import type { ConsolidationRequest } from '../../../../memory/consolidation/consolidation.ts';
@@ -32,6 +33,7 @@ function open(
     config: { ...Config.parse({ llm }), dream: { ...Config.parse({}).dream, ...dream } },
     clock: { now: () => clock.nowMs },
     model: null,
+    quota: noQuota,
     dreams: {
       lastFullMs: () => lastMs,
       run: async (request) => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { noQuota } from '../../../../bench/no-files.ts';
 import { createBackoff, decideQuota, mergeQuota, readQuota } from '../../../../memory/models/quota.ts';
 
 const NOW = Date.UTC(2026, 2, 4, 10, 0, 0);
@@ -188,7 +189,7 @@ describe('garbage in the headers', () => {
 
 test('a model that failed is left alone for a minute, then twice as long each time, at most half an hour', () => {
   let nowMs = 0;
-  const gate = createBackoff({ now: () => nowMs });
+  const gate = createBackoff({ now: () => nowMs }, noQuota);
   expect(gate.isOpen()).toBe(true);
   const waits = Array.from({ length: 7 }, () => {
     gate.failed();
@@ -205,7 +206,7 @@ test('a model that failed is left alone for a minute, then twice as long each ti
 
 test('a clock that is set back or forward a year neither shuts the model out nor ends its order', () => {
   let nowMs = 1_800_000_000_000;
-  const gate = createBackoff({ now: () => nowMs });
+  const gate = createBackoff({ now: () => nowMs }, noQuota);
   gate.failed();
   nowMs -= 365 * 86_400_000;
   expect(gate.waitMs()).toBe(60_000);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { noTasks } from '../../../../bench/no-files.ts';
 import { topicText } from '../../../../engine/mcp/index.ts';
 import { createLibraryPages } from '../../../../memory/pages/library-pages.ts';
 import { listTopics, readTopic } from '../../../../memory/pages/topics.ts';
@@ -11,6 +12,7 @@ const getShelf = (texts: ReadonlyMap<string, string>) =>
       replace: async () => false,
       getAddress: () => '',
     },
+    tasks: noTasks,
   }).shelf();
 
 const NODE = 'mem_20260302_090000_7a61b5';
