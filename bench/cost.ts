@@ -178,8 +178,8 @@ async function rewritten(retrieval: Config['inject']['retrieval']): Promise<Send
       if (reply.refusal !== null) return;
       const stopReason = reply.content.some((block) => block['type'] === 'tool_use') ? 'tool_use' : 'end_turn';
       const usage = { ...billed, output: 0 };
-      const message = { id: 'm', model: String(request.body['model']), content: reply.content, stopReason, usage };
-      outcome.onResponse({ status: 200, end: 'complete', message, errorText: '', headers: {} });
+      const message = { model: String(request.body['model']), content: reply.content, stopReason, usage };
+      outcome.onResponse({ status: 200, end: 'complete', message, errorText: '' });
       await new Promise(setImmediate);
       await settled(memory.maintenance);
     },

@@ -38,12 +38,9 @@ export interface ObservedResponse {
   readonly message: AssistantMessage | null;
   /** First 2 KB of an error body, '' otherwise. */
   readonly errorText: string;
-  /** `anthropic-ratelimit-*`, `retry-after` and `request-id`, lower-case names. */
-  readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface AssistantMessage {
-  readonly id: string;
   readonly model: string;
   /** Content blocks in order, as Claude Code will send them back. */
   readonly content: readonly Readonly<Record<string, unknown>>[];
@@ -77,7 +74,8 @@ export interface Rewriter {
 
 /** Receives the rate limits of each response. Must return at once and not throw. */
 export interface QuotaObserver {
-  observeLimits(answer: Pick<ObservedResponse, 'status' | 'headers'>): void;
+  /** @param answer.headers  `anthropic-ratelimit-*`, `retry-after` and `request-id`, lower-case names */
+  observeLimits(answer: { readonly status: number; readonly headers: Readonly<Record<string, string>> }): void;
 }
 
 /** The leaf certificate for the target host; null when it may not be served (missing, expired, wrong file mode). */

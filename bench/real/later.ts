@@ -94,8 +94,8 @@ async function openPlay(memory: Memory) {
       const content = verdict.seal([isLast ? { type: 'text', text: 'It is done.' } : call]);
       history.push({ role: 'assistant', content });
       const stopReason = isLast ? 'end_turn' : 'tool_use';
-      const answer = { id: requestId, model: MODEL, content, stopReason, usage: { ...verdict.usage, output: 0 } };
-      outcome.onResponse({ status: 200, end: 'complete', message: answer, errorText: '', headers: {} });
+      const answer = { model: MODEL, content, stopReason, usage: { ...verdict.usage, output: 0 } };
+      outcome.onResponse({ status: 200, end: 'complete', message: answer, errorText: '' });
       if (!isLast) history.push({ role: 'user', content: [{ ...RESULT, tool_use_id: requestId }] });
       const lines = (bytes: Buffer): string[] => getTexts(bytes).messages.join('\n').split('\n');
       const before = new Set(lines(body));

@@ -274,6 +274,6 @@ function getResponse({ answer, model }: PastRequest, billed: Omit<Usage, 'output
     return { status: 400, end: 'complete', message: null, errorText: refusal, headers: {} } as const;
   const content = [...(answer?.content ?? SUMMARY)];
   const stopReason = content.some((block) => block['type'] === 'tool_use') ? 'tool_use' : 'end_turn';
-  const message = { id: 'm', model, content, stopReason, usage: { ...billed, output: 0 } };
+  const message = { model, content, stopReason, usage: { ...billed, output: 0 } };
   return { status: 200, end: 'complete', message, errorText: '', headers: {} } as const;
 }

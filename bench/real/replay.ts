@@ -65,7 +65,7 @@ export async function openReplay(memory: Memory, mode: Config['trim']['mode'], j
       const message = { requestId: `${drawn}`, path: 'messages', headers, body, receivedAtMs: nowMs } as const;
       const outcome = await rewriter.rewrite(message, new AbortController().signal);
       // The answer comes to memory with the history of the next request, tool rounds included.
-      outcome.onResponse({ status: 200, end: 'aborted_by_client', message: null, errorText: '', headers: {} });
+      outcome.onResponse({ status: 200, end: 'aborted_by_client', message: null, errorText: '' });
       // A person thinks for minutes; memory is done by then.
       await new Promise(setImmediate);
       await memory.maintenance.settled();

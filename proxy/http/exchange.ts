@@ -278,7 +278,7 @@ async function reportResponse(
   deps: ExchangeDeps,
   outcome: RewriteOutcome,
   tee: Tee | null,
-  { status, headers, end, atMs }: RelayResult,
+  { status, end, atMs }: RelayResult,
   path: MessagesRequest['path'],
 ): Promise<void> {
   const captured = await tee?.end();
@@ -290,7 +290,6 @@ async function reportResponse(
       atMs,
       message: path === 'messages' ? (captured?.message ?? null) : null,
       errorText: captured?.errorText ?? '',
-      headers: selectResponseHeaders(headers),
     });
   } catch (error) {
     deps.log.error('response not recorded', { error });

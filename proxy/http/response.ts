@@ -312,7 +312,6 @@ export function messageFromJson(text: string): AssistantMessage | null {
 
 function toMessage(head: Json, content: readonly Json[], stopReason: unknown, usage: Json): AssistantMessage {
   return {
-    id: String(head['id'] ?? ''),
     model: String(head['model'] ?? ''),
     content,
     stopReason: typeof stopReason === 'string' ? stopReason : null,

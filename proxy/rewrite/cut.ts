@@ -59,8 +59,6 @@ export type CutDecision =
       readonly because: CutReason;
       /** Turns `[0, through)` are absorbed; those before `absorbed` already were. */
       readonly through: number;
-      readonly droppedTokens: number;
-      readonly keptTokens: number;
       /** Cost that the cut leaves of what it may cost, in tokens of uncached input. */
       readonly spare: number;
     };
@@ -120,11 +118,10 @@ function decideRange(
 ): CutDecision {
   const history = sumTokens(turns.slice(absorbed)) + beside.historyTokens;
   const droppedTokens = sumTokens(turns.slice(absorbed, through)) + beside.droppedTokens;
-  const keptTokens = history - droppedTokens;
   if (droppedTokens < rule.minDropShare * history) return { kind: 'keep', because: tooFew };
-  const reason = findReason({ turns, absorbed, context, beside }, { droppedTokens, keptTokens }, rule);
-  if (typeof reason === 'string') return { kind: 'keep', because: reason };
-  return { kind: 'cut', ...reason, through, droppedTokens, keptTokens };
+  const tokens = { droppedTokens, keptTokens: history - droppedTokens };
+  const reason = findReason({ turns, absorbed, context, beside }, tokens, rule);
+  return typeof reason === 'string' ? { kind: 'keep', because: reason } : { kind: 'cut', ...reason, through };
 }
 
 function findReason(

@@ -340,8 +340,7 @@ class RewritePipeline implements Rewriter {
   async #recordPlan(context: RequestContext, step: Step, plan: EpochPlan, signal: AbortSignal): Promise<void> {
     const { view, sessionId } = context;
     const { clock, log } = this.#deps;
-    const extended = step.kind === 'extend' && step.plan.id === plan.id ? step.plan : null;
-    const record = createPlanRecord(extended, plan, describeUse(view, clock.now()));
+    const record = createPlanRecord(step.kind === 'extend' ? step.plan : null, plan, describeUse(view, clock.now()));
     if (changesNoBytes(record)) return this.#plans.saveLater(sessionId, record);
     signal.throwIfAborted();
     await this.#plans.save(sessionId, record);
@@ -497,7 +496,7 @@ class RewritePipeline implements Rewriter {
     const spliced = applyPlan(context.view, plan);
     const error = spliced === null ? null : validateRewrite(context, plan, spliced, this.#cache);
     if (error === null) return spliced;
-    this.#deps.log.error('rewritten request is invalid; the plan is left out', { refusal: error.message });
+    this.#deps.log.error('rewritten request is invalid; the plan is left out', { refusal: error });
     return null;
   }
 

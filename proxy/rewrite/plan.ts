@@ -108,10 +108,10 @@ export function describeUse(view: ConversationView, atMs: number) {
 /**
  * The record that makes `plan` usable.
  *
- * @param extended  the plan that `plan` extends in place; null writes `plan` whole
+ * @param extended  the plan that `plan` may extend in place, under its id; without it `plan` is written whole
  */
 export function createPlanRecord(extended: EpochPlan | null, plan: EpochPlan, use: ServedUse): PlanRecord {
-  if (extended === null) return { kind: 'plan', plan, ...use };
+  if (extended?.id !== plan.id) return { kind: 'plan', plan, ...use };
   const injections = plan.injections.slice(extended.injections.length);
   if (injections.length === 0) return { kind: 'served', planId: plan.id, ...use };
   return { kind: 'injections', planId: plan.id, injections, ...use };
@@ -283,7 +283,7 @@ export function refusesReceived(message: string, { view }: RequestContext, splic
   const place = /thinking|signature|cache_control/.test(message) ? null : IN_BLOCK.exec(message);
   if (place !== null && typeof spliced.messages[Number(place[1])] === 'number') return true;
   const key = refusalKey(message);
-  return [...findRefusals(shapeReceived(view, cache))].some((refusal) => refusalKey(refusal.message) === key);
+  return [...findRefusals(shapeReceived(view, cache))].some((refusal) => refusalKey(refusal) === key);
 }
 
 /** The outcome of the pipeline for one request. */

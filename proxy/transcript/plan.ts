@@ -244,8 +244,7 @@ function createAssumedMemory({ sessionId }: PastConversation, { cut: rule, plan 
     const seed = { id: `${made}`, createdAtMs: atMs, fence: 'f'.repeat(12) };
     const allowedTokens = allowStep(input, step, config);
     const plan = buildPlan(MEMORY, { view, sessionId, step, allowedTokens, ...seed }, recall(view, step), config);
-    const extended = step.kind === 'extend' && step.plan.id === plan.id ? step.plan : null;
-    index.apply(createPlanRecord(extended, plan, use));
+    index.apply(createPlanRecord(step.kind === 'extend' ? step.plan : null, plan, use));
     return { plan, isCut: isCut(step) };
   }
 

@@ -1,3 +1,4 @@
+import { tally } from '../../common/map.ts';
 import { parseJson } from '../../common/text.ts';
 import type { BlockShape, MessageShape, RequestShape } from './message.ts';
 import { findModelTraits } from './models.ts';
@@ -8,9 +9,8 @@ import { findModelTraits } from './models.ts';
  * Checks only what a rewrite can change, so that a new top-level field or beta of Claude Code disables nothing. Does not
  * check whether a thinking signature fits its prefix.
  */
-export function* findRefusals(shape: RequestShape): Generator<ApiError> {
-  if (shape.bytes > MAX_BYTES)
-    yield { status: 413, type: 'request_too_large', message: 'Request exceeds the maximum size' };
+export function* findRefusals(shape: RequestShape): Generator<string> {
+  if (shape.bytes > MAX_BYTES) yield 'Request exceeds the maximum size';
   yield* checkRoles(shape);
   yield* checkBlocks(shape);
   yield* checkTools(shape);
@@ -20,16 +20,15 @@ export function* findRefusals(shape: RequestShape): Generator<ApiError> {
 }
 
 /** The first refusal that `sent` has and `received` has not, or has more often. Null: the rewrite adds none. */
-export function findAddedRefusal(received: RequestShape, sent: RequestShape): ApiError | null {
+export function findAddedRefusal(received: RequestShape, sent: RequestShape): string | null {
   const refusals = [...findRefusals(sent)];
   if (refusals.length === 0) return null;
-  const counts = new Map<string, number>();
-  for (const { message } of findRefusals(received))
-    counts.set(refusalKey(message), (counts.get(refusalKey(message)) ?? 0) + 1);
+  const counts = tally([...findRefusals(received)].map(refusalKey));
   for (const refusal of refusals) {
-    const left = counts.get(refusalKey(refusal.message)) ?? 0;
+    const key = refusalKey(refusal);
+    const left = counts.get(key) ?? 0;
     if (left === 0) return refusal;
-    counts.set(refusalKey(refusal.message), left - 1);
+    counts.set(key, left - 1);
   }
   return null;
 }
@@ -51,52 +50,50 @@ const PREFILL = 'This model does not support assistant message prefill. The conv
 const SYSTEM_BLOCKS = new Set(['text', 'tool_addition', 'tool_removal']);
 
 /** The first message, the roles, the places of `role: "system"`, and the end of the array. */
-function* checkRoles(shape: RequestShape): Generator<ApiError> {
+function* checkRoles(shape: RequestShape): Generator<string> {
   const { messages } = shape;
   const traits = findModelTraits(shape.model);
-  if (messages.length === 0) yield invalidRequest('messages: at least one message is required');
+  if (messages.length === 0) yield 'messages: at least one message is required';
   for (const [index, message] of messages.entries()) {
     const refusal = checkMessage(message, index);
     if (refusal) yield refusal;
   }
   if (messages.some((message) => message.role === 'system') && !traits.systemMessages)
-    yield invalidRequest("role 'system' is not supported on this model");
-  if (messages[0]?.role === 'assistant') yield invalidRequest('messages: first message must use the "user" role');
+    yield "role 'system' is not supported on this model";
+  if (messages[0]?.role === 'assistant') yield 'messages: first message must use the "user" role';
   yield* checkPlacement(messages);
   const last = messages.at(-1);
-  if (last?.role === 'assistant' && !traits.prefill && !isPaused(last)) yield invalidRequest(PREFILL);
+  if (last?.role === 'assistant' && !traits.prefill && !isPaused(last)) yield PREFILL;
 }
 
-function checkMessage(message: MessageShape, index: number): ApiError | null {
-  if (message.role === '') return invalidRequest(`messages.${index}.role: Field required`);
+function checkMessage(message: MessageShape, index: number): string | null {
+  if (message.role === '') return `messages.${index}.role: Field required`;
   if (!['user', 'assistant', 'system'].includes(message.role))
-    return invalidRequest(`messages.${index}.role: Input should be 'user' or 'assistant'`);
-  if (message.malformed) return invalidRequest(`messages.${index}.content: Input should be a valid string or array`);
+    return `messages.${index}.role: Input should be 'user' or 'assistant'`;
+  if (message.malformed) return `messages.${index}.content: Input should be a valid string or array`;
   const allowed = message.role === 'system' ? ['clear_at', 'output_config'] : [];
   const extra = message.extra.find((key) => !allowed.includes(key));
-  if (extra !== undefined) return invalidRequest(`messages.${index}.${extra}: Extra inputs are not permitted`);
+  if (extra !== undefined) return `messages.${index}.${extra}: Extra inputs are not permitted`;
   if (message.role !== 'system') return null;
   if (message.blocks.length === 0 && !message.extra.includes('output_config'))
-    return invalidRequest(`messages.${index}: system content must contain at least one block`);
+    return `messages.${index}: system content must contain at least one block`;
   if (message.blocks.some((block) => !SYSTEM_BLOCKS.has(block.type))) {
-    return invalidRequest(
-      `messages.${index}: role 'system' supports text, tool_addition, and tool_removal blocks only`,
-    );
+    return `messages.${index}: role 'system' supports text, tool_addition, and tool_removal blocks only`;
   }
   return null;
 }
 
-function* checkPlacement(messages: readonly MessageShape[]): Generator<ApiError> {
+function* checkPlacement(messages: readonly MessageShape[]): Generator<string> {
   for (let start = 0; start < messages.length; start += 1) {
     if (!hasFixedPlace(messages[start])) continue;
     let end = start;
     while (hasFixedPlace(messages[end + 1])) end += 1;
-    if (start === 0) yield invalidRequest(`messages.0: ${FIRST}`);
+    if (start === 0) yield `messages.0: ${FIRST}`;
     const before = messages[start - 1];
     if (before && before.role !== 'user' && before.role !== 'system' && !isServerResult(before.blocks.at(-1)))
-      yield invalidRequest(`messages.${start}: ${FOLLOWS}`);
+      yield `messages.${start}: ${FOLLOWS}`;
     const after = messages[end + 1];
-    if (after && after.role !== 'assistant') yield invalidRequest(`messages.${end}: ${PRECEDES}`);
+    if (after && after.role !== 'assistant') yield `messages.${end}: ${PRECEDES}`;
     start = end;
   }
 }
@@ -114,26 +111,24 @@ function isPaused(message: MessageShape): boolean {
 }
 
 /** Messages must not be empty, text must not be blank. */
-function* checkBlocks(shape: RequestShape): Generator<ApiError> {
+function* checkBlocks(shape: RequestShape): Generator<string> {
   const { messages } = shape;
   for (const [index, message] of messages.entries()) {
     if (message.blocks.length > 0 || message.role === 'system') continue;
     if (message.role === 'assistant' && index === messages.length - 1) continue;
-    yield invalidRequest(
-      `messages.${index}: all messages must have non-empty content except for the optional final assistant message`,
-    );
+    yield `messages.${index}: all messages must have non-empty content except for the optional final assistant message`;
   }
   yield* checkText(shape.system, 'system', 'system');
   for (const [index, message] of messages.entries())
     yield* checkText(message.blocks, 'messages', `messages.${index}.content`);
 }
 
-function* checkText(blocks: readonly BlockShape[], field: string, path: string): Generator<ApiError> {
+function* checkText(blocks: readonly BlockShape[], field: string, path: string): Generator<string> {
   for (const [index, { blank, ttls }] of blocks.entries()) {
     if (blank === undefined) continue;
-    if (blank === 'space') yield invalidRequest(`${field}: text content blocks must contain non-whitespace text`);
-    else if (!ttls) yield invalidRequest(`${field}: text content blocks must be non-empty`);
-    else yield invalidRequest(`${path}.${index}.text: cache_control cannot be set for empty text blocks`);
+    if (blank === 'space') yield `${field}: text content blocks must contain non-whitespace text`;
+    else if (!ttls) yield `${field}: text content blocks must be non-empty`;
+    else yield `${path}.${index}.text: cache_control cannot be set for empty text blocks`;
   }
 }
 
@@ -148,7 +143,7 @@ interface Placed {
 type Turn = ReturnType<typeof mergeTurns>[number];
 
 /** Each client tool call is answered in the next message, results first; each server result follows its call; ids are unique. */
-function* checkTools(shape: RequestShape): Generator<ApiError> {
+function* checkTools(shape: RequestShape): Generator<string> {
   const turns = mergeTurns(shape.messages);
   yield* checkUnique(turns);
   yield* checkAnswers(turns);
@@ -166,13 +161,13 @@ function mergeTurns(messages: readonly MessageShape[]) {
   return turns;
 }
 
-function* checkUnique(turns: readonly Turn[]): Generator<ApiError> {
+function* checkUnique(turns: readonly Turn[]): Generator<string> {
   const seen = new Set<string>();
   for (const turn of turns) {
     for (const placed of turn.blocks) {
       const { id, type } = placed.block;
       if (id === undefined) continue;
-      if (seen.has(id)) yield invalidRequest(`${formatPath(placed)}: \`${type}\` ids must be unique`);
+      if (seen.has(id)) yield `${formatPath(placed)}: \`${type}\` ids must be unique`;
       seen.add(id);
     }
   }
@@ -180,7 +175,7 @@ function* checkUnique(turns: readonly Turn[]): Generator<ApiError> {
 
 const formatPath = ({ index, at }: Placed): string => `messages.${index}.content.${at}`;
 
-function* checkAnswers(turns: readonly Turn[]): Generator<ApiError> {
+function* checkAnswers(turns: readonly Turn[]): Generator<string> {
   let called: ReadonlySet<string> = new Set();
   for (const [at, turn] of turns.entries()) {
     yield* checkOrphans(turn, turn.role === 'assistant' ? new Set() : called);
@@ -192,7 +187,7 @@ function* checkAnswers(turns: readonly Turn[]): Generator<ApiError> {
   }
 }
 
-function checkMissing(turn: Turn, called: ReadonlySet<string>, next: Turn | undefined): ApiError | null {
+function checkMissing(turn: Turn, called: ReadonlySet<string>, next: Turn | undefined): string | null {
   const answered = new Set<string>();
   for (const { block } of next?.role === 'user' ? next.blocks : []) {
     // The API ignores results that follow other content.
@@ -201,39 +196,31 @@ function checkMissing(turn: Turn, called: ReadonlySet<string>, next: Turn | unde
   }
   const missing = [...called].filter((id) => !answered.has(id));
   if (missing.length === 0) return null;
-  return invalidRequest(
-    `messages.${turn.index}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${missing.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`,
-  );
+  return `messages.${turn.index}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${missing.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`;
 }
 
-function* checkOrphans(turn: Turn, called: ReadonlySet<string>): Generator<ApiError> {
+function* checkOrphans(turn: Turn, called: ReadonlySet<string>): Generator<string> {
   const seen = new Set<string>();
   for (const placed of turn.blocks) {
     const { block } = placed;
     if (block.type !== 'tool_result') continue;
     const id = block.toolUseId ?? '';
     if (!called.has(id)) {
-      yield invalidRequest(
-        `${formatPath(placed)}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
-      );
+      yield `${formatPath(placed)}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`;
     }
     if (seen.has(id)) {
-      yield invalidRequest(
-        `${formatPath(placed)}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${id}`,
-      );
+      yield `${formatPath(placed)}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${id}`;
     }
     seen.add(id);
   }
 }
 
-function* checkServerTools(turns: readonly Turn[]): Generator<ApiError> {
+function* checkServerTools(turns: readonly Turn[]): Generator<string> {
   const open = new Map<string, Placed>();
   for (const turn of turns) {
     if (turn.role === 'user' && turn.blocks.some(({ block }) => block.type !== 'tool_result')) {
       for (const left of open.values()) {
-        yield invalidRequest(
-          `${formatPath(left)}: \`${left.block.name}\` tool use with id \`${left.block.id}\` was found without a corresponding \`${left.block.name}_tool_result\` block`,
-        );
+        yield `${formatPath(left)}: \`${left.block.name}\` tool use with id \`${left.block.id}\` was found without a corresponding \`${left.block.name}_tool_result\` block`;
       }
       open.clear();
     }
@@ -241,15 +228,13 @@ function* checkServerTools(turns: readonly Turn[]): Generator<ApiError> {
   }
 }
 
-function* matchServerResults(turn: Turn, open: Map<string, Placed>): Generator<ApiError> {
+function* matchServerResults(turn: Turn, open: Map<string, Placed>): Generator<string> {
   for (const placed of turn.blocks) {
     const { block } = placed;
     if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') open.set(block.id ?? '', placed);
     if (!isServerResult(block) || block.toolUseId === undefined || open.delete(block.toolUseId)) continue;
     const use = block.type === 'mcp_tool_result' ? 'mcp_tool_use' : 'server_tool_use';
-    yield invalidRequest(
-      `${formatPath(placed)}: unexpected \`tool_use_id\` found in \`${block.type}\` blocks: ${block.toolUseId}. Each \`${block.type}\` block must have a corresponding \`${use}\` block before it.`,
-    );
+    yield `${formatPath(placed)}: unexpected \`tool_use_id\` found in \`${block.type}\` blocks: ${block.toolUseId}. Each \`${block.type}\` block must have a corresponding \`${use}\` block before it.`;
   }
 }
 
@@ -261,24 +246,20 @@ interface Breakpoint {
 }
 
 /** At most four cache breakpoints, at allowed places, 1h before 5m over tools, system and messages. */
-function* checkCache(shape: RequestShape): Generator<ApiError> {
+function* checkCache(shape: RequestShape): Generator<string> {
   for (const { name, deferred, ttl } of shape.tools) {
     if (!deferred || ttl === undefined) continue;
-    yield invalidRequest(
-      `Tool '${name}' cannot have both defer_loading=true and cache_control set. Tools with defer_loading cannot use prompt caching.`,
-    );
+    yield `Tool '${name}' cannot have both defer_loading=true and cache_control set. Tools with defer_loading cannot use prompt caching.`;
   }
   for (const [index, message] of shape.messages.entries()) {
     for (const [at, block] of message.blocks.entries()) {
       if (block.signatureTail === undefined || !block.ttls) continue;
-      yield invalidRequest(
-        `messages.${index}.content.${at}.${block.type}.cache_control: Extra inputs are not permitted`,
-      );
+      yield `messages.${index}.content.${at}.${block.type}.cache_control: Extra inputs are not permitted`;
     }
   }
   const breakpoints = listBreakpoints(shape);
   for (let excess = breakpoints.length; excess > MAX_BREAKPOINTS; excess -= 1)
-    yield invalidRequest(`A maximum of 4 blocks with cache_control may be provided. Found ${breakpoints.length}.`);
+    yield `A maximum of 4 blocks with cache_control may be provided. Found ${breakpoints.length}.`;
   yield* checkTtls(breakpoints);
 }
 
@@ -298,15 +279,13 @@ function listBreakpoints(shape: RequestShape): readonly Breakpoint[] {
   return breakpoints;
 }
 
-function* checkTtls(breakpoints: readonly Breakpoint[]): Generator<ApiError> {
+function* checkTtls(breakpoints: readonly Breakpoint[]): Generator<string> {
   let short = false;
   for (const { path, ttl } of breakpoints) {
     const field = path === 'cache_control' ? 'cache_control' : `${path}.cache_control`;
-    if (ttl !== '5m' && ttl !== '1h') yield invalidRequest(`${field}.ephemeral.ttl: Input should be '5m' or '1h'`);
+    if (ttl !== '5m' && ttl !== '1h') yield `${field}.ephemeral.ttl: Input should be '5m' or '1h'`;
     if (ttl === '1h' && short) {
-      yield invalidRequest(
-        `${field}.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: \`tools\`, \`system\`, \`messages\`.`,
-      );
+      yield `${field}.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: \`tools\`, \`system\`, \`messages\`.`;
     }
     short ||= ttl === '5m';
   }
@@ -315,17 +294,14 @@ function* checkTtls(breakpoints: readonly Breakpoint[]): Generator<ApiError> {
 const DOCS = 'https://docs.claude.com/en/docs/build-with-claude/extended-thinking';
 
 /** Where thinking blocks are allowed and required. */
-function* checkThinking(shape: RequestShape): Generator<ApiError> {
+function* checkThinking(shape: RequestShape): Generator<string> {
   for (const [index, message] of shape.messages.entries()) {
     for (const [at, block] of message.blocks.entries()) {
       if (block.signatureTail === undefined) continue;
       const path = `messages.${index}.content.${at}`;
-      if (message.role !== 'assistant')
-        yield invalidRequest(`${path}: \`${block.type}\` blocks may only be in \`assistant\` messages`);
+      if (message.role !== 'assistant') yield `${path}: \`${block.type}\` blocks may only be in \`assistant\` messages`;
       if (block.signatureTail === '') {
-        yield invalidRequest(
-          `${path}.${block.type}.${block.type === 'thinking' ? 'signature' : 'data'}: Field required`,
-        );
+        yield `${path}.${block.type}.${block.type === 'thinking' ? 'signature' : 'data'}: Field required`;
       }
     }
   }
@@ -334,25 +310,23 @@ function* checkThinking(shape: RequestShape): Generator<ApiError> {
 }
 
 /** A citation names a document before it by its index. */
-function* checkCitations({ messages }: RequestShape): Generator<ApiError> {
+function* checkCitations({ messages }: RequestShape): Generator<string> {
   let documents = 0;
   for (const [index, { blocks }] of messages.entries()) {
     for (const [at, block] of blocks.entries()) {
       if ((block.cites ?? -1) >= documents)
-        yield invalidRequest(`messages.${index}.content.${at}.text.citations: no document with index ${block.cites}`);
+        yield `messages.${index}.content.${at}.text.citations: no document with index ${block.cites}`;
       documents += block.documents ?? 0;
     }
   }
 }
 
 /** With manual thinking, the assistant turn of a running tool loop must start with its thinking. */
-function checkLoopStart(messages: readonly MessageShape[]): ApiError | null {
+function checkLoopStart(messages: readonly MessageShape[]): string | null {
   const index = findLoopStart(messages);
   const block = messages[index]?.blocks[0];
   if (!block || block.signatureTail !== undefined) return null;
-  return invalidRequest(
-    `messages.${index}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${block.type}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable \`thinking\`. Please consult our documentation at ${DOCS}`,
-  );
+  return `messages.${index}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${block.type}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable \`thinking\`. Please consult our documentation at ${DOCS}`;
 }
 
 /** Index of the first assistant message of the running tool loop; -1 without one. */
@@ -372,23 +346,12 @@ function hasToolResult(message: MessageShape | undefined): boolean {
   return message?.blocks.some((block) => block.type === 'tool_result') === true;
 }
 
-function checkDisabledThinking(shape: RequestShape): ApiError | null {
+function checkDisabledThinking(shape: RequestShape): string | null {
   const index = shape.messages.length - 1;
   const at = shape.messages[index]?.blocks.findIndex((block) => block.signatureTail !== undefined) ?? -1;
   if (shape.thinking !== 'disabled' || at < 0) return null;
-  return invalidRequest(
-    `messages.${index}.content.${at}: When thinking is disabled, an \`assistant\` message in the final position cannot contain \`thinking\`. To use thinking blocks, enable \`thinking\` in your request.`,
-  );
+  return `messages.${index}.content.${at}: When thinking is disabled, an \`assistant\` message in the final position cannot contain \`thinking\`. To use thinking blocks, enable \`thinking\` in your request.`;
 }
-
-/** An error response of the API: HTTP status, `error.type`, `error.message`. */
-export interface ApiError {
-  readonly status: number;
-  readonly type: string;
-  readonly message: string;
-}
-
-const invalidRequest = (message: string): ApiError => ({ status: 400, type: 'invalid_request_error', message });
 
 /** Errors that no rewrite causes: limits of the account, media that only the client sends, other top-level fields. */
 const NOT_OURS =

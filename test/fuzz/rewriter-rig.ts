@@ -5,10 +5,10 @@ import type { CutRule } from '../../proxy/rewrite/cut.ts';
 import type { RewriterConfig, RunningRewriter } from '../../proxy/rewrite/index.ts';
 import type { PlanRecord } from '../../proxy/rewrite/plan.ts';
 import { scanBody } from '../../proxy/wire/json.ts';
-import type { ApiError } from '../../proxy/wire/validate.ts';
 import { createFakeMemory, type FakeMemory } from '../helpers/fake-memory.ts';
 import { createMemoryPlanStore, openRewriter } from '../helpers/open-rewriter.ts';
 import { type AnswerBlock, createJudge, type Judge } from '../mock-anthropic/index.ts';
+import type { Refusal } from '../mock-anthropic/refusal.ts';
 
 export type Json = Record<string, unknown>;
 
@@ -64,7 +64,7 @@ export interface Exchange {
   readonly request: WireRequest;
   readonly sent: Buffer;
   readonly rewritten: boolean;
-  readonly refusal: ApiError | null;
+  readonly refusal: Refusal | null;
   /** The answer as the client holds it from then on. */
   readonly content: readonly Json[];
 }
@@ -202,11 +202,9 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
         status: verdict.refusal?.status ?? 200,
         end: cut?.by ?? 'complete',
         errorText: verdict.refusal === null ? '' : JSON.stringify(verdict.refusal),
-        headers: {},
         message:
           verdict.refusal === null
             ? {
-                id: 'msg',
                 model: '',
                 content,
                 stopReason: cut === undefined ? (request.stopReason ?? (calls ? 'tool_use' : 'end_turn')) : null,

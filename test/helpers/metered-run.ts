@@ -96,8 +96,7 @@ export async function playBilled(
         ? rewriter.replay(message)
         : rewriter.rewrite(message, new AbortController().signal);
     const errorText = options.refuses?.(request.index) ?? '';
-    if (errorText !== '')
-      (await ask()).onResponse({ status: 400, end: 'complete', message: null, errorText, headers: {} });
+    if (errorText !== '') (await ask()).onResponse({ status: 400, end: 'complete', message: null, errorText });
     const outcome = await ask();
     const verdict = judge.judge({ body: outcome.body, headers, atMs });
     const direct = directJudge.judge({ body, headers, atMs });
@@ -110,8 +109,8 @@ export async function playBilled(
     const billed = { ...verdict.usage, output: 100 };
     const usage = options.bill?.(billed, request) ?? billed;
     const stopReason = reply.content.some((block) => block['type'] === 'tool_use') ? 'tool_use' : 'end_turn';
-    const answer = { id: 'm', model: plan.model, content: reply.content, stopReason, usage };
-    outcome.onResponse({ status: 200, end: 'complete', message: answer, errorText: '', headers: {} });
+    const answer = { model: plan.model, content: reply.content, stopReason, usage };
+    outcome.onResponse({ status: 200, end: 'complete', message: answer, errorText: '' });
     await new Promise(setImmediate);
     const costs = { sent: verdict.cost, direct: direct.cost };
     steps.push({ request, body: outcome.body, usage, direct: { ...direct.usage, output: 100 }, costs, ledger });

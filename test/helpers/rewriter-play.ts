@@ -64,7 +64,7 @@ export async function play(plan: ConversationPlan, options: PlayOptions) {
     const played = { request, body, rewritten, plan: newestPlan(records) };
     sent.push(played);
     const reply = replyFrom(judge.judge({ body, headers: request.headers, atMs: request.atMs }), request);
-    const whole = { end: 'complete', headers: {} } as const;
+    const whole = { end: 'complete' } as const;
     if (reply.refusal === null) {
       const { content } = reply;
       const stopReason = content.some((block) => block['type'] === 'tool_use') ? 'tool_use' : 'end_turn';
@@ -73,7 +73,7 @@ export async function play(plan: ConversationPlan, options: PlayOptions) {
         ...whole,
         status: 200,
         errorText: '',
-        message: { id: 'msg', model: plan.model, content, stopReason, usage },
+        message: { model: plan.model, content, stopReason, usage },
       });
     } else seen({ ...whole, status: 400, errorText: JSON.stringify(reply.refusal), message: null });
     await onAnswered(played, rewriter);

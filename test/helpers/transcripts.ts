@@ -1,6 +1,6 @@
 import { findModelTraits } from '../../proxy/wire/models.ts';
-import type { ApiError as Refusal } from '../../proxy/wire/validate.ts';
 import type { AnswerBlock, Judge, Verdict } from '../mock-anthropic/index.ts';
+import type { Refusal } from '../mock-anthropic/refusal.ts';
 import type { ConversationPlan, Json, PlannedRound, PlannedTurn } from './transcript-plans.ts';
 
 export { type ConversationPlan, conversationPlans, type Json, seededPlan } from './transcript-plans.ts';

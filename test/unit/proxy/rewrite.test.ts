@@ -382,7 +382,7 @@ describe('the rewriter', () => {
     const signal = new AbortController().signal;
     const outcome = await rewriter.rewrite(messagesRequest(last.request), signal);
     const errorText = 'messages.5.content.0: the thinking block is bound to a different conversation';
-    outcome.onResponse({ status: 400, end: 'complete', message: null, errorText, headers: {} });
+    outcome.onResponse({ status: 400, end: 'complete', message: null, errorText });
     const next = await rewriter.rewrite(messagesRequest(last.request), signal);
     expect(next.body.includes('"signature"')).toBe(false);
     expect(next.body.includes(BRIDGE)).toBe(outcome.body.includes(BRIDGE));
@@ -430,7 +430,7 @@ describe('the rewriter', () => {
     const refused = await rewriter.rewrite(request, signal);
     expect(refused.body.includes(BRIDGE)).toBe(true);
     const errorText = JSON.stringify({ error: { message: 'messages.2: what comes here is not known' } });
-    refused.onResponse({ status: 400, end: 'complete', message: null, errorText, headers: {} });
+    refused.onResponse({ status: 400, end: 'complete', message: null, errorText });
     const next = await rewriter.rewrite(request, signal);
     expect(next.body.includes(BRIDGE)).toBe(false);
     expect(next.body.includes('comet-cc')).toBe(false);
@@ -448,7 +448,7 @@ describe('the rewriter', () => {
     const signal = new AbortController().signal;
     const refused = await rewriter.rewrite(request, signal);
     const errorText = JSON.stringify({ error: { message } });
-    refused.onResponse({ status: 400, end: 'complete', message: null, errorText, headers: {} });
+    refused.onResponse({ status: 400, end: 'complete', message: null, errorText });
     expect((await rewriter.rewrite(request, signal)).body).toEqual(refused.body);
     expect(refused.body.includes(BRIDGE)).toBe(true);
   });

@@ -72,8 +72,8 @@ async function say(
     if (outcome.body.includes('are kept in memory')) cuts += 1;
     const stopReason = reply.content.some((block) => block['type'] === 'tool_use') ? 'tool_use' : 'end_turn';
     const usage = { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 1 };
-    const answer = { id: 'm', model: plan.model, content: reply.content, stopReason, usage };
-    outcome.onResponse({ status: 200, end: 'complete', message: answer, errorText: '', headers: {} });
+    const answer = { model: plan.model, content: reply.content, stopReason, usage };
+    outcome.onResponse({ status: 200, end: 'complete', message: answer, errorText: '' });
     await new Promise(setImmediate);
     return reply;
   });

@@ -60,7 +60,6 @@ describe('the assembler', () => {
     ]);
     expect(complete).toBe(true);
     expect(message).toEqual({
-      id: 'msg_1',
       model: 'claude-test',
       content: [
         { type: 'thinking', thinking: 'let me see', signature: 'c2ln' },
@@ -162,7 +161,6 @@ describe('the assembler', () => {
   it('reads a message that was not streamed', () => {
     const body = { ...(START['message'] as object), content: [{ type: 'text', text: 'hi' }], stop_reason: 'end_turn' };
     expect(messageFromJson(JSON.stringify(body))).toMatchObject({
-      id: 'msg_1',
       content: [{ type: 'text', text: 'hi' }],
       stopReason: 'end_turn',
     });
