@@ -14,6 +14,12 @@ export const toRecord = (value: unknown): Record<string, unknown> => (isRecord(v
 /** An empty one for anything else. */
 export const toText = (value: unknown): string => (typeof value === 'string' ? value : '');
 
+/** Content blocks of a message; a string is one text. */
+export function findBlocks(content: unknown): readonly Readonly<Record<string, unknown>>[] {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return Array.isArray(content) ? content.filter(isRecord) : [];
+}
+
 /** The first hex digits of a SHA-256. Crypto is loaded on use: elsewhere it would take a sixth of the time of a hook. */
 export function sha256(text: string | Uint8Array, digits = 64): string {
   const { createHash } = process.getBuiltinModule('node:crypto');

@@ -1,7 +1,7 @@
 import { resolveDirectory } from '../../common/paths.ts';
-import { isRecord, parseJson, toText } from '../../common/text.ts';
+import { findBlocks, isRecord, parseJson, toText } from '../../common/text.ts';
 import { getSource, readTypedText } from '../../common/turn.ts';
-import { type Block, findBlocks, findTexts } from './content-blocks.ts';
+import { type Block, findTexts } from './content-blocks.ts';
 import type { ImportedTurn } from './imported-turn.ts';
 import { createPromptQueue, isTyped, type QueuedPrompt } from './prompt-queue.ts';
 import { addMessage, createSubagents, type Entry, getMessages, isSpoken } from './subagents.ts';

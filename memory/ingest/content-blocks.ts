@@ -1,15 +1,10 @@
-import { FENCE, isRecord, parseJson, sha256, toText } from '../../common/text.ts';
+import { FENCE, findBlocks, isRecord, parseJson, sha256, toText } from '../../common/text.ts';
 import type { CapturedMessage } from '../../common/turn.ts';
 import { imageMark } from '../text/content-type.ts';
 
 export type Block = Readonly<Record<string, unknown>>;
 
 const REMINDER = ['<system-reminder>', '</system-reminder>'] as const;
-
-export function findBlocks(content: unknown): readonly Block[] {
-  if (typeof content === 'string') return [{ type: 'text', text: content }];
-  return Array.isArray(content) ? content.filter(isRecord) : [];
-}
 
 /** A redacted or damaged message is still readable text. */
 export const getBlocks = ({ content }: CapturedMessage): readonly Block[] => findBlocks(parseJson(content) ?? content);

@@ -1,8 +1,7 @@
-import { sha256, toText } from '../../common/text.ts';
+import { findBlocks, sha256, toText } from '../../common/text.ts';
 import { type CapturedMessage, type CapturedTurn, isContinuation } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
-import { findBlocks } from './content-blocks.ts';
 
 /** A turn read from a transcript or a JSONL file. */
 export interface ImportedTurn extends Pick<CapturedTurn, 'sessionId' | 'projectDir' | 'model'> {

@@ -1,6 +1,6 @@
-import { isRecord, toText } from '../../common/text.ts';
+import { findBlocks, isRecord, toText } from '../../common/text.ts';
 import { getSource } from '../../common/turn.ts';
-import { type Block, findBlocks } from './content-blocks.ts';
+import type { Block } from './content-blocks.ts';
 
 /** A prompt that the user typed while Claude was busy and that no user message of the transcript repeats. */
 export interface QueuedPrompt {

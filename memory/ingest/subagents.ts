@@ -1,6 +1,6 @@
-import { isRecord, toText } from '../../common/text.ts';
+import { findBlocks, isRecord, toText } from '../../common/text.ts';
 import { getSource } from '../../common/turn.ts';
-import { type Block, contentText, findBlocks } from './content-blocks.ts';
+import { type Block, contentText } from './content-blocks.ts';
 import type { ImportedAgent, ImportedMessage } from './imported-turn.ts';
 
 type Line = Readonly<Record<string, unknown>>;

@@ -1,5 +1,5 @@
 import { memoize } from '../../common/map.ts';
-import { isRecord, parseJson, toText } from '../../common/text.ts';
+import { findBlocks, isRecord, parseJson, toText } from '../../common/text.ts';
 
 /** One message as the API takes it, without thinking. The same object in every request that sends it. */
 export interface PastMessage {
@@ -125,7 +125,7 @@ function isSent({ type, message, isApiErrorMessage }: Json): boolean {
 function enterMessage(chain: Chain, line: Json, parent: Step | null): Step {
   const message = line['message'] as Json;
   const atMs = Date.parse(toText(line['timestamp'])) || (parent?.atMs ?? chain.last?.atMs ?? 0);
-  const blocks = getBlocks(message['content']).filter(({ type }) => !toText(type).endsWith('thinking'));
+  const blocks = findBlocks(message['content']).filter(({ type }) => !toText(type).endsWith('thinking'));
   if (message['role'] === 'assistant') return enterAnswer(chain, message, { blocks, parent, atMs });
   const isResult = blocks.some(({ type }) => type === 'tool_result');
   const answerStep = isResult ? getAnswer(parent) : null;
@@ -166,8 +166,8 @@ function enterAnswer(chain: Chain, message: Json, { blocks, parent, atMs }: Pick
 function enterAttachment({ type, attachment, rendered, timestamp }: Json, parent: Step | null): Step | null {
   if (type !== 'attachment' || !isRecord(attachment)) return null;
   const isQueued = attachment['type'] === 'queued_command';
-  const contents = isQueued ? [attachment['prompt']] : getBlocks(rendered).map(({ content }) => content);
-  const blocks = contents.flatMap(getBlocks);
+  const contents = isQueued ? [attachment['prompt']] : findBlocks(rendered).map(({ content }) => content);
+  const blocks = contents.flatMap(findBlocks);
   if (blocks.length === 0) return null;
   const atMs = Date.parse(toText(timestamp)) || (parent?.atMs ?? 0);
   return { role: 'user', parent, blocks, results: null, atMs };
@@ -295,11 +295,6 @@ function sendableBlocks({ role, parent, blocks, results }: Step): Json[] {
     seen.add(id);
     return isFirst;
   });
-}
-
-function getBlocks(content: unknown): Json[] {
-  if (typeof content === 'string') return [{ type: 'text', text: content }];
-  return Array.isArray(content) ? content.filter(isRecord) : [];
 }
 
 const getNumber = (value: unknown): number => (typeof value === 'number' ? value : 0);
