@@ -204,7 +204,7 @@ function getLine(text: string, { node_id }: MemoryNode, getLink: BriefInput['get
   return renderStatement({ text: statementText(text), nodes: [node_id] }, getLink);
 }
 
-/** What is appended during the day stands below this. */
+/** What is appended during the day follows below this. */
 const TODAY = '## Today';
 
 /** Name of a day's page in the library. */

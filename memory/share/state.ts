@@ -169,7 +169,7 @@ export function getChange({ machine, name }: Peer, payload: Payload, reader: Rea
 
 /**
  * Redirects that lead to no node, as the nodes that they were: two machines may each have merged the other's keeper, or
- * the target does not leave its machine. Nothing is lost where one memory stands twice.
+ * the target does not leave its machine. Nothing is lost where one memory is there twice.
  */
 export function strayRedirects(nodes: readonly MemoryNode[]): MemoryNode[] {
   if (!nodes.some(isRedirect)) return [];

@@ -22,9 +22,9 @@ export interface NodeFiles {
    * their ids as they were read, a section that says something else by now stays as it is.
    */
   save(nodes: readonly MemoryNode[], read?: ReadonlyMap<string, MemoryNode>): Promise<void>;
-  /** The sections of these ids, and nothing beside. */
+  /** Removes the sections of these ids, and nothing else. */
   drop(nodeIds: readonly string[]): Promise<void>;
-  /** Every section of these ids, wherever it stands, and set-aside copies that name one of them or of `turnIds`. */
+  /** Removes every section of these ids in any file, and set-aside copies that name one of them or of `turnIds`. */
   remove(nodeIds: readonly string[], turnIds?: readonly string[]): Promise<void>;
   readBrief(sessionId: string): Promise<StoredBrief | null>;
   /** One that claims nothing is taken away. */

@@ -75,7 +75,7 @@ export interface CutInput {
   readonly beside: Beside;
 }
 
-/** What one cut rewrites or drops beside the turns that are asked about, and what carrying it has cost since the last. */
+/** What one cut rewrites or drops in addition to the turns that are asked about, and what carrying it has cost since the last. */
 export interface Beside {
   readonly historyTokens: number;
   readonly droppedTokens: number;
@@ -304,7 +304,7 @@ export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut
       turns: [...rounds, requestedAnswer(view, turn)],
       absorbed: countAbsorbed(rounds, absorbedEnd),
       isDurable: (round) => round.end <= durableEnd,
-      // The state of rounds always stands in their preamble.
+      // The state of rounds is always in their preamble.
       countHeld: (store) => ({ turns: store.length, tokens: countBeside() }),
       context: { ...scene, aroundTokens: scene.aroundTokens + instructionTokens },
       beside,
@@ -387,7 +387,7 @@ export function carriedByRounds(
   return cutCost({ turns, absorbed }, { rewrittenTokens: 0, prices }, roundRule(rule)).carried;
 }
 
-/** The turns that a cut of rounds takes with it, beside the turn that runs. */
+/** The turns that a cut of rounds takes with it, in addition to the turn that runs. */
 export function besideRounds({ turns, absorbed, isDurable, countHeld, context, beside }: CutInput, rule: CutRule) {
   const going = takeDurable(turns.slice(absorbed, countEligibleTurns(turns, rule)), isDurable);
   const through = absorbed + going.length;

@@ -238,7 +238,7 @@ function collectPinned(
   return { texts, messages };
 }
 
-/** Index of the user message that the rounds starting at `start` answer; system messages may stand between. */
+/** Index of the user message that the rounds starting at `start` answer; system messages may come between. */
 function findInstruction({ infos }: ConversationView, start: number): number {
   let index = start - 1;
   while (index > 0 && infos[index]?.role === 'system') index -= 1;

@@ -161,7 +161,7 @@ function withBreakpoint(info: MessageInfo, ttl: string): MessageInfo {
   return { ...info, shape: { ...info.shape, blocks: marked } };
 }
 
-/** Stands for bodies: decisions depend on the length only. */
+/** In place of bodies: decisions depend on the length only. */
 const SPACE = Buffer.alloc(32 * 1024 * 1024);
 
 function createView(

@@ -142,7 +142,7 @@ function enterMessage(chain: Chain, line: Json, parent: Step | null): Step {
   return step;
 }
 
-/** Blocks of one answer are on lines of their own, and results of its first calls may stand between them. */
+/** Blocks of one answer are on lines of their own, and results of its first calls may come between them. */
 function enterAnswer(chain: Chain, message: Json, { blocks, parent, atMs }: Pick<Step, 'blocks' | 'parent' | 'atMs'>) {
   const id = toText(message['id']);
   const earlierAnswer = chain.answers.get(id);
