@@ -175,8 +175,7 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
     /** Every message of the session in order, for a fork after those of its origin. @throws CometError `not_found` */
     restoreSession: (id: string) => started.then(() => restoreSession(id)),
     projectOverview: (projectDir: string) => started.then(() => parts.projectOverview(projectDir)),
-    /** What each session is given of the library; '' for nothing. Null: what belongs to the user alone. */
-    block: (projectDir: string | null) => started.then(() => libraryBlock.text(getProject(projectDir))),
+    /** What belongs to the user alone of what each session is given of the library. */
     linkedBlock: () => started.then(libraryBlock.linkedText),
   };
 }

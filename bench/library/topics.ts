@@ -27,7 +27,7 @@ export async function timeTopics(count: number): Promise<Readonly<Record<string,
     await timed('read again', () => library.listTopics({}));
     await timed('first search', search);
     await timed('search again', search);
-    await timed('block of a session', () => library.block(PROJECT_DIR));
+    await timed('block that is linked', library.linkedBlock);
     await timed('index', maintenance.refreshIndex);
     await timed('pass', () => maintenance.dream({ dryRun: false }));
     await timed('lint', maintenance.lintPages);

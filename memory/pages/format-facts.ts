@@ -103,12 +103,5 @@ export function withFacts(block: OpenBlock, facts: FactsNow, budgetTokens: numbe
     // Reading facts waits while the facts of a turn are written.
     refresh: async () => void (await Promise.all([block.refresh(), finishesWithin(facts.refresh(), READ_MS)])),
     lines: getLines,
-    async text(project) {
-      const [before] = await Promise.all([block.text(project), facts.refresh()]);
-      const source = facts.current(project);
-      const lines = before.split('\n');
-      const own = source === null ? [] : factLines(source, { sessionId: '', told: lines, budgetTokens });
-      return [...(before === '' ? [] : [before]), ...own].join('\n');
-    },
   };
 }

@@ -219,18 +219,15 @@ export function createLibraryBlock({ topicPages, tasks, catalogue, config, redac
     return renderLibraryBlock(state, { dir, project, told, isShown, budgetTokens }).map(redactor.text);
   }
 
-  async function text(project: string): Promise<string> {
-    // A read in progress may have begun before the last change.
-    await reading;
-    await refresh();
-    return lines({ project, sessionId: '', told: [] }).join('\n');
-  }
-
   return {
     refresh: async () => void (await finishesWithin(refresh(), READ_MS)),
     lines,
-    text,
-    linkedText: async () =>
-      (await text('')) || `${LIBRARY_HEADING}\nNothing is in it yet. Folder: ${topicPages.files.dir}`,
+    async linkedText() {
+      // A read in progress may have begun before the last change.
+      await reading;
+      await refresh();
+      const text = lines({ project: '', sessionId: '', told: [] }).join('\n');
+      return text || `${LIBRARY_HEADING}\nNothing is in it yet. Folder: ${topicPages.files.dir}`;
+    },
   };
 }

@@ -20,9 +20,7 @@ export interface OpenBlock {
   refresh(): Promise<void>;
   /** Of the state that was read last; the same lines for the same state, none for an empty library. */
   lines(request: BlockRequest): readonly string[];
-  /** Of the state on disk, for a project; '' for nothing. */
-  text(project: string): Promise<string>;
-  /** What belongs to the user alone, or that there is nothing. */
+  /** Of the state on disk: what belongs to the user alone, or that there is nothing. */
   linkedText(): Promise<string>;
 }
 

@@ -3,7 +3,7 @@ import { noFacts, noMarks, noPages, noQuota, noTasks } from '../../bench/no-file
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { createLocalModel } from '../../memory/compaction/rules-model.ts';
-import type { IdSetFile, MemoryOptions } from '../../memory/index.ts';
+import type { IdSetFile, Memory, MemoryOptions } from '../../memory/index.ts';
 import { createMemory } from '../../memory/memory.ts';
 import type { MemoryNode, StoredBrief } from '../../memory/model/node.ts';
 import type { SearchIndex } from '../../memory/search/search-index.ts';
@@ -105,6 +105,12 @@ export function openRig(
     randomHex,
     ...over,
   });
+}
+
+/** What a new session of a project is given of the library as it is on disk. */
+export async function getLibraryBlock({ library, recall }: Memory, projectDir: string | null): Promise<string> {
+  await library.linkedBlock();
+  return ((await recall.sessionContext('another', projectDir)).library ?? []).join('\n');
 }
 
 let asked = 0;

@@ -13,7 +13,7 @@ import { openTaskFiles } from '../../../memory/tasks/fs/task-files.ts';
 import type { RewriterConfig } from '../../../proxy/rewrite/index.ts';
 import { earlyConfig } from '../../fuzz/rewriter-rig.ts';
 import { createMemoryFactFiles } from '../../helpers/memory-fact-files.ts';
-import { createDisk, openRig } from '../../helpers/memory-rig.ts';
+import { createDisk, getLibraryBlock, openRig } from '../../helpers/memory-rig.ts';
 import { type Played, play } from '../../helpers/rewriter-play.ts';
 import { openTaskRig } from '../../helpers/task-rig.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
@@ -38,7 +38,7 @@ async function open(projectDir: string) {
   );
   expect(await memory.maintenance.flush(60_000)).toBe(true);
   await memory.maintenance.dream({ dryRun: false });
-  expect(await memory.library.block(projectDir)).toContain('I prefer tabs over spaces');
+  expect(await memory.library.linkedBlock()).toContain('I prefer tabs over spaces');
   const source = { ...memory.capture, ...memory.recall, captured: new Map() };
   return { ...rig, memory, source, disk, dir, profile: path.join(dir, 'topics', 'user_profile.md') };
 }
@@ -65,7 +65,7 @@ describe('the library in the system block', () => {
         if (index % 2 === 1) await rm(path.join(rig.dir, 'topics', `page-${index - 1}.md`));
         expect(await rig.memory.maintenance.flush(60_000)).toBe(true);
         // A prompt does not wait long for a changed library.
-        await rig.memory.library.block(plan.cwd);
+        await getLibraryBlock(rig.memory, plan.cwd);
       },
     });
     expect(refusals).toEqual([]);
@@ -93,7 +93,7 @@ describe('the library in the system block', () => {
     // A project that recalls nothing of other sessions.
     expect(await rig.memory.recall.sessionContext('other', plan.cwd, 'session')).not.toHaveProperty('library');
     await rm(rig.dir, { recursive: true });
-    expect(await rig.memory.library.block(plan.cwd)).toBe('');
+    expect(await getLibraryBlock(rig.memory, plan.cwd)).toBe('');
     expect(blocksIn(await first())).toBe(0);
     await rig.memory.maintenance.close();
 
@@ -102,7 +102,7 @@ describe('the library in the system block', () => {
     await mkdir(path.join(rig.dir, 'topics'), { recursive: true });
     await writeFile(rig.profile, '- my own line\n');
     const memory = await openRig(createDisk(), { config: off, pageFiles });
-    expect(await memory.library.block(null)).toBe('');
+    expect(await getLibraryBlock(memory, null)).toBe('');
     await memory.maintenance.close();
   });
 
@@ -110,7 +110,7 @@ describe('the library in the system block', () => {
     const plan = seededPlan(3, { turns: 1, rounds: 0 });
     for (const projectDir of [plan.cwd, null]) {
       const rig = await open(plan.cwd);
-      const prompt = await rig.memory.library.block(projectDir);
+      const prompt = await getLibraryBlock(rig.memory, projectDir);
       const linked = { ...plan, turns: plan.turns.map((turn) => ({ ...turn, prompt })) };
       const { sent } = await play(linked, { config: earlyConfig(), memory: rig.source });
       const [, block = ''] = getSystem(sent[0] as Played).split(LIBRARY_HEADING);

@@ -8,7 +8,7 @@ import type { TurnText } from '../../../../memory/model/turn.ts';
 import type { ProposedNode, SummaryInput, SummaryResult } from '../../../../memory/models/model.ts';
 import { openPageFiles } from '../../../../memory/storage/fs/page-files.ts';
 import { SENTENCES, WEEK_MS, WEEKS_START_MS } from '../../../helpers/library-weeks.ts';
-import { createDisk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
+import { createDisk, getLibraryBlock, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { createMemoryTaskFiles } from '../../../helpers/memory-task-files.ts';
 import { calmReading, scriptedModel } from '../../../helpers/scripted-model.ts';
 import { openTaskRig } from '../../../helpers/task-rig.ts';
@@ -135,7 +135,7 @@ describe.each(WRITERS)('twelve weeks with %s', (_, options) => {
         ]);
       }
       index.add(await rig.text('INDEX.md'));
-      blocks.push(await rig.memory.library.block('/home/dev/shop'));
+      blocks.push(await getLibraryBlock(rig.memory, '/home/dev/shop'));
     }
     expect((await statements(rig, 'Values')).sort()).toEqual([
       'I am now based in Lisbon | 2026-05-11',
@@ -159,13 +159,14 @@ describe.each(WRITERS)('twelve weeks with %s', (_, options) => {
     expect(reported.every((line) => /^\d{4}-\d\d-\d\d, from outside \(\w+\): “.*6666.*”$/.test(line))).toBe(true);
     for (const text of index) expect(text.split('\n').length).toBeLessThanOrEqual(200);
     expect([...index].at(-1)).toContain('](topics/user_profile.md)');
-    expect(await rig.memory.library.block('/home/dev/shop')).toBe(blocks.at(-1));
+    expect(await getLibraryBlock(rig.memory, '/home/dev/shop')).toBe(blocks.at(-1));
     for (const block of blocks) {
       expect(getTokens(block)).toBeGreaterThan(100);
       expect(getTokens(block)).toBeLessThan(300);
       expect(block).not.toContain('6666');
     }
-    expect(blocks.at(-1)).toMatch(/\n### About the user\n- I prefer tabs over spaces\n- I am now based in Lisbon\n/);
+    const linked = await rig.memory.library.linkedBlock();
+    expect(linked).toMatch(/\n### About the user\n- I prefer tabs over spaces\n- I am now based in Lisbon$/m);
     expect(blocks.at(-1)?.split('### Last sessions')[0]).not.toContain('Hamburg');
     await rig.memory.maintenance.close();
   });
@@ -427,7 +428,7 @@ describe('pages', () => {
     expect((await library.readTopic('topic:t4321', {})).title).toBe('Topic 4321');
     const lint = await rig.memory.maintenance.lintPages();
     expect(lint.filter(({ kind }) => kind === 'contradiction')).toEqual([]);
-    expect(getTokens(await rig.memory.library.block('/home/dev/shop'))).toBeLessThanOrEqual(1_500);
+    expect(getTokens(await getLibraryBlock(rig.memory, '/home/dev/shop'))).toBeLessThanOrEqual(1_500);
     await rig.memory.maintenance.close();
   });
 });

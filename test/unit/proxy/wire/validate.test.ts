@@ -398,9 +398,7 @@ describe('a rewrite', () => {
 
   it.each(broken)('adds no refusal where the received request has %s', (_, received, more) => {
     expect(added(received, received, more)).toBeNull();
-    expect(
-      added(received, [received[0], model('bridge'), user('preamble'), ...received.slice(1)], more),
-    ).toBeNull();
+    expect(added(received, [received[0], model('bridge'), user('preamble'), ...received.slice(1)], more)).toBeNull();
   });
 
   it.each(broken)('is refused for what it adds, where the received request has %s too', (_, received, more) => {
