@@ -68,7 +68,7 @@ async function factsIn(home: string): Promise<{ rows: Row[]; turns: number }> {
   const journal = await openJournal({ dir, report: () => undefined });
   const rows: Row[] = [];
   let turns = 0;
-  const sessions = (await journal.sessions()).map(({ sessionId }) => sessionId).sort();
+  const sessions = [...(await journal.sessions())].sort();
   for (const [at, sessionId] of sessions.entries()) {
     for (const stored of await journal.read(sessionId)) {
       turns += 1;

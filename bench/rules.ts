@@ -105,7 +105,7 @@ async function readSessions(home: string): Promise<TurnText[][]> {
   const dir = homePaths(path.join(home, '.comet-cc')).journalDir;
   const journal = await openJournal({ dir, report: () => undefined });
   const sessions = await journal.sessions();
-  const turns = await Promise.all(sessions.map(async ({ sessionId }) => await journal.read(sessionId)));
+  const turns = await Promise.all(sessions.map((sessionId) => journal.read(sessionId)));
   await journal.close();
   return turns.map((own) => own.map(readTurn));
 }

@@ -42,7 +42,7 @@ export function createForgetting(parts: Parts) {
   const { turnRegistry, catalogue, compactor, journal, toolRounds, turnReader, modelUpgrades } = parts;
 
   async function getTurns({ source, sessionId, sinceMs = Number.NEGATIVE_INFINITY }: What): Promise<TurnText[]> {
-    const ids = sessionId === undefined ? (await journal.sessions()).map((each) => each.sessionId) : [sessionId];
+    const ids = sessionId === undefined ? await journal.sessions() : [sessionId];
     const isMeant = (turn: TurnText): boolean =>
       turn.atMs >= sinceMs && (source === undefined || isTurnFrom(turn, source));
     const turnTexts: TurnText[] = [];

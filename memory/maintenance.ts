@@ -180,7 +180,7 @@ export function startBackgroundTasks(parts: MemoryParts & { readonly isClosing: 
   /** Reads sessions, newest first, then indexes missing nodes. */
   async function start(): Promise<void> {
     try {
-      for (const { sessionId } of await journal.sessions()) {
+      for (const sessionId of await journal.sessions()) {
         if (isClosing()) return;
         await pipeline.hydrate(sessionId);
       }

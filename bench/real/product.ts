@@ -65,7 +65,7 @@ export async function readTurnMap(home: string, corpus: Corpus): Promise<Readonl
     report: () => undefined,
   });
   const known = new Map<string, RealTurn>();
-  for (const { sessionId } of await journal.sessions()) {
+  for (const sessionId of await journal.sessions()) {
     const own = corpus.turns.filter((turn) => turn.sessionId === sessionId);
     for (const { turnId, atMs } of await journal.read(sessionId)) {
       const turn = own.find(({ startMs, endMs }) => startMs <= atMs && atMs <= endMs);

@@ -80,7 +80,7 @@ function getJournal(corpus: Corpus): Journal {
   const places = new Map(corpus.sessions.map((sessionId, at) => [sessionId, at]));
   return {
     append: refused,
-    sessions: async () => corpus.sessions.map((sessionId, at) => ({ sessionId, updatedAtMs: at })).reverse(),
+    sessions: async () => [...corpus.sessions].reverse(),
     read: async (sessionId) => {
       const at = places.get(sessionId);
       return at === undefined ? [] : corpus.session(at);

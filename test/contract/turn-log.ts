@@ -76,8 +76,7 @@ export function journalContract(make: () => Promise<Journal>): void {
     const journal = await make();
     const odd = '../../etc/Passwd\n';
     for (const session of ['s-1', odd, 's-2', 's-1']) await journal.append(turn(session, `${session}${Math.random()}`));
-    expect((await journal.sessions()).map(({ sessionId }) => sessionId)).toEqual(['s-1', 's-2', odd]);
-    expect((await journal.sessions()).every(({ updatedAtMs }) => updatedAtMs > 1_600_000_000_000)).toBe(true);
+    expect(await journal.sessions()).toEqual(['s-1', 's-2', odd]);
     await journal.close();
   });
 

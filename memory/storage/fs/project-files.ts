@@ -274,7 +274,7 @@ export function openJoinedFolders(file: string) {
 /** Folders in which an earlier version worked keep the project that it gave them. */
 export async function joinEarlierFolders(journal: Journal, joined: JoinedFolders): Promise<void> {
   const repositories = new Map<string, { readonly remote: string; readonly common: string }>();
-  for (const { sessionId } of await journal.sessions()) {
+  for (const sessionId of await journal.sessions()) {
     for (const { projectDir, project } of await journal.read(sessionId)) {
       if (projectDir === null || !path.isAbsolute(projectDir) || repositories.has(projectDir)) continue;
       const own = getRemote(projectDir);

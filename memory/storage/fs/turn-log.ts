@@ -45,7 +45,7 @@ export async function openJournal({ dir, report }: { dir: string; report(found: 
       return logs
         .filter((session) => session !== null)
         .sort((a, b) => b.updatedAtMs - a.updatedAtMs || order.indexOf(b.stem) - order.indexOf(a.stem))
-        .map(({ sessionId, updatedAtMs }) => ({ sessionId, updatedAtMs }));
+        .map(({ sessionId }) => sessionId);
     },
 
     read: async (sessionId) => latestTurns(await getLog(sessionStem(sessionId)).read()),
