@@ -78,8 +78,8 @@ export interface WireRig {
   send(request: WireRequest, route?: Route): Promise<Exchange>;
   /** How many plans were made for a session, or given up. */
   epochs(sessionId: string): number;
-  /** A new engine on what the old one left on disk. */
-  restart(): Promise<void>;
+  /** A new engine on what the old one left on disk, with these settings where they are given. */
+  restart(config?: Partial<RewriterConfig>): Promise<void>;
 }
 
 export interface RigOptions {
@@ -111,6 +111,7 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
   let drawn = 0;
   let onSaved = (): void => {};
   let requests = 0;
+  let changed: Partial<RewriterConfig> = {};
   const open = (): Promise<RunningRewriter> =>
     openRewriter({
       memory,
@@ -124,7 +125,7 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
       receipts: NO_RECEIPTS,
       // What went past us before the first request is long ago.
       transcripts: { lastAnswerMs: async () => 0, prompts: async () => [] },
-      config: { ...earlyConfig(), ...options.config },
+      config: { ...earlyConfig(), ...options.config, ...changed },
       clock: { now: () => clock.nowMs },
       randomHex: (bytes) => (drawn++).toString(16).padStart(bytes * 2, '0'),
       log: silentLog,
@@ -182,7 +183,8 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
       count();
       return epochs.get(sessionId) ?? 0;
     },
-    async restart() {
+    async restart(config = changed) {
+      changed = config;
       rewriter = await open();
     },
     async send(request, route = 'messages') {

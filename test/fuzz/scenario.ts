@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import type { RewriterConfig } from '../../proxy/rewrite/index.ts';
 import type { RetrievalMode } from '../../proxy/rewrite/render.ts';
 import { createFakeMemory } from '../helpers/fake-memory.ts';
 import { findRefusal } from '../mock-anthropic/rules.ts';
@@ -36,6 +37,7 @@ const ACTIONS = [
   'update',
   'mode',
   'side by side',
+  'settings',
 ] as const;
 
 /** One generated conversation: plain JSON, so that a counterexample is kept as a fixture. */
@@ -145,6 +147,25 @@ interface World {
 
 const MODELS = ['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-opus-4-8', 'claude-sonnet-4-6', 'claude-haiku-4-5'];
 const WAITS_MS = [30_000, 400_000, 7_200_000, 3 * 86_400_000];
+/** What a user may set before the next start. */
+const SETTINGS: readonly Partial<RewriterConfig>[] = [
+  {},
+  { cut: null },
+  { cut: earlyCuts({ keepTurns: 3, keepTokens: 6_000, keepRounds: 12, keepRoundTokens: 3_000 }) },
+  {
+    cut: earlyCuts({
+      keepTurns: 1,
+      keepTokens: 0,
+      keepRounds: 1,
+      keepRoundTokens: 0,
+      triggerTokens: 1,
+      minDropShare: 0,
+    }),
+  },
+  { cut: earlyCuts({ triggerTokens: 1_000_000 }) },
+  { retrieval: 'off', systemTokens: 0, preambleTokens: 200 },
+  { retrieval: 'user-block', costShare: 0, leastTokens: 0 },
+];
 const ASIDES = ['[SUGGESTION MODE: say what comes next]', 'What was that port again?'];
 
 const TOOL = { name: 'Bash', input_schema: { type: 'object' } };
@@ -187,6 +208,9 @@ async function perform(world: World, action: (typeof ACTIONS)[number], amount: n
       return expectSame(world, active, 'count_tokens');
     case 'restart':
       await rig.restart();
+      return expectSame(world, active, 'messages');
+    case 'settings':
+      await rig.restart(SETTINGS[amount % SETTINGS.length]);
       return expectSame(world, active, 'messages');
     case 'wait':
       rig.clock.nowMs += WAITS_MS[amount % WAITS_MS.length] as number;
