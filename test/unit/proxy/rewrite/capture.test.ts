@@ -312,6 +312,19 @@ describe('an unfinished turn', () => {
     expect(merged).not.toContain(first);
   });
 
+  it('is one whose answer the user stopped, as the next prompt says', () => {
+    const isUnfinished = (next: readonly unknown[], answer = said('assistant', text('I begin with'))) => {
+      const view = getView([...before, said('user', text('Run them.')), answer, said('user', next)]);
+      return captureTurns(view, splitTurns(view).slice(1, 2), context)[0]?.unfinished;
+    };
+    const mark = '[Request interrupted by user]\n';
+    expect(isUnfinished([...text(mark), ...text('Run one of them.')])).toBe(true);
+    expect(isUnfinished(text('Run one of them.'))).toBeUndefined();
+    const results = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'Rejected.' };
+    const refused = [results, ...text('[Request interrupted by user for tool use]'), ...text('Run one of them.')];
+    expect(isUnfinished(refused, call(1))).toBe(true);
+  });
+
   it('has the part of the answer that has arrived', () => {
     const [unfinished] = capture(whole.slice(0, before.length + 1), { content: text('All p') });
     expect(unfinished?.messages.map(({ role, content }) => [role, JSON.parse(content)])).toEqual([
