@@ -122,7 +122,7 @@ export function decideQuota(
     .filter((window) => isRunning(window, nowMs) && window.utilization >= rule.maxUtilization)
     .map((window) => ({ untilMs: window.resetAtMs, because: getSaid(window, rule) }));
   if (tokensToday >= rule.dailyTokens) {
-    const untilMs = (Math.floor(nowMs / DAY_MS) + 1) * DAY_MS;
+    const untilMs = new Date(nowMs).setHours(24, 0, 0, 0);
     const because = `our own calls have taken ${tokensToday} of the ${rule.dailyTokens} tokens allowed for a day`;
     reasons.push({ untilMs, because });
   }
@@ -236,7 +236,7 @@ export type Budget = Awaited<ReturnType<typeof openBudget>>;
 
 const Kept = z
   .strictObject({
-    /** `YYYY-MM-DD`, UTC. */
+    /** `YYYY-MM-DD`, local. */
     day: z.string().regex(/^\d{4}-\d{2}-\d{2}$/),
     calls: amount,
     tokens: amount,

@@ -256,10 +256,14 @@ describe('the use of a day', () => {
   });
 });
 
-test('a day of use is one of this machine', () => {
+test('a day of use is one of this machine, and so is the midnight that calls wait for', async () => {
   vi.stubEnv('TZ', 'America/Los_Angeles');
   try {
     let nowMs = Date.parse('2026-11-28T17:00');
+    disk.nowMs = nowMs;
+    const spent = await govern(500);
+    spent.record({ calls: 1, tokens: 600, costUsd: 0.01 });
+    expect(spent.decide()).toMatchObject({ untilMs: Date.parse('2026-11-29T00:00') });
     const usage = createUsageCounter(() => nowMs);
     usage.record({ calls: 1, tokens: 600, costUsd: 0.01 });
     expect(usage.today()).toMatchObject({ day: '2026-11-28', calls: 1 });
