@@ -4,7 +4,7 @@ import { compareText, sha256 } from '../common/text.ts';
 import { withFreshFiles } from './edit.ts';
 import { getTitle, type MemoryNode } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
-import { readProjectState, type StateItem } from './recall/project-state.ts';
+import { readProjectState, type StateItem, withoutAbandoned } from './recall/project-state.ts';
 import { readTasks } from './recall/recall-service.ts';
 import { isNearDuplicate } from './text/paraphrase.ts';
 
@@ -24,7 +24,7 @@ export type Items = ReturnType<typeof createItems>;
 
 /** Open items, decisions and outcomes as memory reads them from its nodes and the agents' task lists. */
 export function createItems(parts: MemoryParts) {
-  const { catalogue, clock, getProject, snapshooter, store } = parts;
+  const { catalogue, clock, getProject, snapshooter, store, turnRegistry } = parts;
 
   function getStates({ projectDir, sessionId }: ItemFilter): StateItem[] {
     const project = projectDir === undefined ? undefined : getProject(projectDir);
@@ -33,7 +33,7 @@ export function createItems(parts: MemoryParts) {
     return [...grouped(own, (node) => node.project).values()].flatMap((near) => {
       const ids = new Set(near.map(({ node_id }) => node_id));
       const tasks = readTasks(parts, ({ node_id }) => ids.has(node_id));
-      const state = readProjectState(near, tasks, MOST);
+      const state = readProjectState(withoutAbandoned(near, turnRegistry), tasks, MOST);
       return [...state.open, ...state.decided, ...state.outcome];
     });
   }

@@ -1,5 +1,6 @@
 import { neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
+import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import type { Claim, StoredBrief } from '../model/node.ts';
 import type { SummaryResult } from '../models/model.ts';
 
@@ -19,6 +20,10 @@ export function attributeBrief(brief: SummaryResult['brief'], getOrigin: (claim:
       .filter((claim) => claim.text !== '');
   return withinSize({ active: settle(brief.active), hints: settle(brief.hints) });
 }
+
+/** A decision, or what was left to do, of turns that the user went back behind; what was done there is done. */
+export const isTakenBack = ({ text, sources }: Claim, turns: Pick<TurnRegistry, 'areAbandoned'>): boolean =>
+  turns.areAbandoned(sources) && !/^(?:Done|Found|Stands): /.test(text);
 
 export function renderBrief(brief: SummaryResult['brief']): string {
   const section = (title: string, claims: readonly Claim[]): string[] =>

@@ -17,7 +17,7 @@ import { repeatsShown } from '../text/repetition.ts';
 import { split } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
 import { attributedOrigin, flat } from './attribution.ts';
-import { withSpareClaims } from './brief.ts';
+import { isTakenBack, withSpareClaims } from './brief.ts';
 import { buildBrief, buildNodes, type NodeSource } from './build-nodes.ts';
 import type { Linker } from './linker.ts';
 import type { Revisions } from './supersede.ts';
@@ -44,7 +44,7 @@ type Briefing = Pick<SummaryResult, 'brief'>;
 
 export type CompactorParts = Pick<
   ServiceParts,
-  'nodeFiles' | 'local' | 'clock' | 'randomHex' | 'catalogue' | 'store' | 'log'
+  'nodeFiles' | 'local' | 'clock' | 'randomHex' | 'catalogue' | 'turnRegistry' | 'store' | 'log'
 > & {
   readonly revisions: Revisions;
   readonly linker: Linker;
@@ -301,9 +301,10 @@ const spokenTurn = memoize((turn: TurnText): TurnText => {
 });
 
 /** Of a brief of this project: a session may move to another one. */
-async function readClaims({ sessionId, project }: Batch, { nodeFiles }: CompactorParts): Promise<readonly Claim[]> {
-  const brief = await nodeFiles.readBrief(sessionId);
-  return brief?.project === project ? [...brief.active, ...brief.hints] : [];
+async function readClaims({ sessionId, project }: Batch, parts: CompactorParts): Promise<readonly Claim[]> {
+  const brief = await parts.nodeFiles.readBrief(sessionId);
+  const claims = brief?.project === project ? [...brief.active, ...brief.hints] : [];
+  return claims.filter((claim) => !isTakenBack(claim, parts.turnRegistry));
 }
 
 /** A delayed batch must not replace a newer brief. */

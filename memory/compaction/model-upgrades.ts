@@ -37,7 +37,7 @@ interface Job extends Pick<Batch, 'sessionId' | 'project' | 'reason'> {
   timer: NodeJS.Timeout | null;
 }
 
-type Parts = Pick<CompactorParts, 'revisions' | 'linker' | 'nodeLimit'> &
+type Parts = Pick<CompactorParts, 'revisions' | 'linker' | 'nodeLimit' | 'turnRegistry'> &
   Pick<ServiceParts, 'model' | 'quota' | 'clock' | 'catalogue' | 'store' | 'turnReader' | 'taskQueue' | 'log'> & {
     readonly compactor: Compactor;
     readonly config: Pick<Config, 'compaction'>;
@@ -182,10 +182,12 @@ function retry(state: State): void {
 }
 
 async function getBatch(
-  { catalogue, turnReader }: State,
+  { catalogue, turnReader, turnRegistry }: State,
   job: Job,
 ): Promise<{ readonly batch: Batch; readonly drafts: MemoryNode[] }> {
-  const drafts = job.ids.flatMap((id) => catalogue.get(id) ?? []).filter(isDraft);
+  // For what the user went back behind, the words of the rules are enough.
+  const isWanted = (node: MemoryNode): boolean => isDraft(node) && !turnRegistry.areAbandoned(node.turns);
+  const drafts = job.ids.flatMap((id) => catalogue.get(id) ?? []).filter(isWanted);
   const turnIds = new Set(drafts.flatMap((node) => node.turns));
   const turns = (await turnReader.ofSession(job.sessionId)).filter((turn) => turnIds.has(turn.turnId));
   const past = getPast(drafts);

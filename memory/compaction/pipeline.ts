@@ -394,14 +394,16 @@ async function apply(state: State, session: Session, turn: BufferedTurn, reading
 }
 
 async function compact(state: State, session: Session, count: number, reason: CompactionReason): Promise<void> {
-  const { compactor, crashMarks, toolRounds, modelUpgrades } = state;
+  const { compactor, crashMarks, toolRounds, modelUpgrades, turnRegistry } = state;
   const { maxL1Buffer } = state.rule;
   for (let left = Math.min(count, session.buffer.length); left > 0; ) {
     const next = session.buffer.slice(0, Math.min(left, maxL1Buffer));
     const { project } = next[0] as BufferedTurn;
     // A folder may change in a session; a turn that a process died of, or that may continue, is compacted alone.
     const isAlone = (turn: BufferedTurn): boolean => turn.unfinished === true || crashMarks.isSuspect(turn.turnId);
-    const end = next.findIndex((turn) => turn.project !== project || isAlone(turn));
+    const isLeft = ({ turnId }: BufferedTurn): boolean => turnRegistry.areAbandoned([turnId]);
+    const isApart = isLeft(next[0] as BufferedTurn);
+    const end = next.findIndex((turn) => turn.project !== project || isAlone(turn) || isLeft(turn) !== isApart);
     const turns = end < 0 ? next : next.slice(0, Math.max(1, end));
     const batch = { sessionId: session.id, project, reason, turns, before: session.before };
     const marked = turns.map(({ turnId, atMs }) => ({ sessionId: session.id, turnId, atMs }));
@@ -410,8 +412,10 @@ async function compact(state: State, session: Session, count: number, reason: Co
     );
     await compactor.takeTasks(drafts.nodes, batch);
     session.buffer = session.buffer.slice(turns.length);
-    session.before = turns.at(-1);
     left -= turns.length;
+    // The next turn follows none of these, and no brief tells them.
+    if (isApart) continue;
+    session.before = turns.at(-1);
     if (!modelUpgrades.add(drafts.nodes)) await compactor.writeLocalBrief(batch, drafts);
   }
 }

@@ -77,6 +77,30 @@ function createPartMaps() {
   };
 }
 
+/** Turns that the user went back behind: of those that follow one turn of a session, all but the newest. */
+function createBranches(canonicalId: (turnId: string) => string) {
+  const parents = new Map<string, string>();
+  const followers = new Map<string, readonly string[]>();
+  const abandoned = new Set<string>();
+  return {
+    add({ turnId, sessionId }: NewTurn, before: string): void {
+      const getFollowers = (id: string): readonly string[] => followers.get(`${sessionId}\n${id}`) ?? [];
+      const left = [...getFollowers(before)];
+      followers.set(`${sessionId}\n${before}`, [...left, turnId]);
+      for (const id of left) {
+        abandoned.add(id);
+        left.push(...getFollowers(id));
+      }
+      parents.set(turnId, before);
+      // Another terminal may continue what this one left.
+      for (let id = before; abandoned.delete(id); ) id = parents.get(id) ?? '';
+    },
+    /** The user went back behind all of these turns, and the session continued from there. */
+    areAbandoned: (turnIds: readonly string[]): boolean =>
+      turnIds.length > 0 && turnIds.every((turnId) => abandoned.has(canonicalId(turnId))),
+  };
+}
+
 function createSessionCounts() {
   const sessions = new Map<string, SessionInfo>();
   /** A session counts whole turns only, each in its first form; what follows a summary is of the turn before. */
@@ -131,6 +155,7 @@ export function createTurnRegistry() {
   const { sessions, ...counts } = createSessionCounts();
   const { partsOf, wholesOf, record: recordParts } = createPartMaps();
   const tasks = createTaskLists();
+  const { areAbandoned, add: addBranch } = createBranches(forms.canonicalId);
 
   function enter(turn: NewTurn, text: TurnText, mayBeNew: boolean): 'new' | 'form' | null {
     if (isRecorded(turn.turnId)) return null;
@@ -150,6 +175,8 @@ export function createTurnRegistry() {
     counts.add(turn, text, first === undefined && turn.part === undefined && !isSummary);
     if (first === undefined) tasks.record(turn, text);
     else forms.add(turn.turnId, first);
+    // What stands behind a summary follows the same turn as what it replaces.
+    if (first === undefined && before && !isSummarized && !turn.part) addBranch(turn, forms.canonicalId(before));
     return first === undefined ? 'new' : 'form';
   }
 
@@ -182,6 +209,7 @@ export function createTurnRegistry() {
     },
     /** The id that nodes use for this turn. */
     canonicalId: forms.canonicalId,
+    areAbandoned,
     /** Every id of this turn, oldest first. */
     aliases: forms.of,
     getSession,

@@ -1,6 +1,7 @@
 import { memoize } from '../../common/map.ts';
 import { clip, compareText, localDay, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
+import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import { withPassedDates } from '../model/dates.ts';
 import { getTitleOrigin, isBundled, isFromText, type MemoryNode } from '../model/node.ts';
 import { getWords, isNearDuplicate, saySame } from '../text/paraphrase.ts';
@@ -42,6 +43,16 @@ export interface TaskItems {
 }
 
 const NO_TASKS: TaskItems = { open: [], done: [] };
+
+/** Without what was said in turns that the user went back behind. */
+export function withoutAbandoned(nodes: readonly MemoryNode[], { areAbandoned }: Pick<TurnRegistry, 'areAbandoned'>) {
+  const isKept = ({ turn }: { readonly turn: string }): boolean => !areAbandoned([turn]);
+  return nodes.flatMap((node): MemoryNode[] => {
+    if (node.turns.every((turn) => isKept({ turn }))) return [node];
+    const [open, decisions] = [node.open?.filter(isKept), node.decisions?.filter(isKept)];
+    return areAbandoned(node.turns) ? [] : [{ ...node, open, decisions }];
+  });
+}
 
 /** What stands, is decided and is left to do, newest first. @param nodes  of one project or session */
 export function readProjectState(nodes: readonly MemoryNode[], tasks = NO_TASKS, most = MOST) {

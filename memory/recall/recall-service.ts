@@ -21,6 +21,7 @@ import {
   type StateItem,
   stateLine,
   type TaskItems,
+  withoutAbandoned,
 } from './project-state.ts';
 import { hasInstructions, isQuarantined } from './quarantine.ts';
 import { getScope, type Recaller } from './recall.ts';
@@ -81,9 +82,9 @@ export function createRecall(parts: Parts) {
   function readAnswers(query: string, isNear: (node: MemoryNode) => boolean): RecallHit[] {
     const stateQuery = readStateQuery(query);
     if (stateQuery === null) return [];
-    return answerStateQuery(stateQuery, readProjectState(catalogue.all().filter(isNear), readTasks(parts, isNear)))
-      .map(atTime(clock.now()))
-      .map(stateHit);
+    const near = withoutAbandoned(catalogue.all().filter(isNear), turnRegistry);
+    const state = readProjectState(near, readTasks(parts, isNear));
+    return answerStateQuery(stateQuery, state).map(atTime(clock.now())).map(stateHit);
   }
 
   return {
@@ -96,8 +97,10 @@ export function createRecall(parts: Parts) {
       // Private text is not searched for either.
       const prompt = redactor.text(request.prompt);
       const recent = request.recent.map(redactor.text);
-      const recalledHits = await recaller.recall({ ...request, prompt, recent, visibleTurns }, signal);
+      const found = await recaller.recall({ ...request, prompt, recent, visibleTurns }, signal);
       const { sessionId, projectDir, shown } = request;
+      const isLeft = ({ node, raw }: RecallHit): boolean => turnRegistry.areAbandoned(raw ? [raw.turn] : node.turns);
+      const recalledHits = found.filter((hit) => hit.node.session_id !== sessionId || !isLeft(hit));
       if (readStateQuery(prompt) !== null) await noticeTails(sessionId, projectDir);
       const scope = getScope(request.scope ?? config.recall.scope, sessionId, getProject(projectDir));
       const isNear = (node: MemoryNode): boolean =>

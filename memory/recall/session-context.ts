@@ -2,7 +2,7 @@ import type { Config } from '../../common/config.ts';
 import type { Scope } from '../../common/policy.ts';
 import { countTokens } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import { cleanBriefLines, inShort } from '../compaction/brief.ts';
+import { cleanBriefLines, inShort, isTakenBack } from '../compaction/brief.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
 import { getTaskLists } from '../ingest/turn-registry.ts';
 import { withPassedDates } from '../model/dates.ts';
@@ -11,7 +11,7 @@ import type { Tasks } from '../tasks/tasks.ts';
 import { isClosed, isPast, toldBy } from '../text/validity.ts';
 import { memoryLine } from './format-memory.ts';
 import { handedItems, handOver, lastBrief, openTasks, openThreads, tells } from './handoff.ts';
-import { atTime, readProjectState, shortStateLine } from './project-state.ts';
+import { atTime, readProjectState, shortStateLine, withoutAbandoned } from './project-state.ts';
 import type { MemoryLine, OpenBlock, SessionContext } from './types.ts';
 
 /** Passive lines and handed-over lines each get this budget. */
@@ -33,21 +33,21 @@ export function createSessionContext(parts: Parts): OpenContext {
   function passive(project: string, isNear: (node: MemoryNode) => boolean): MemoryNode[] {
     return catalogue
       .all()
-      .filter(isNear)
+      .filter((node) => isNear(node) && isCleanOrigin(node.origin) && !isPast(node))
       .filter((node) => node.project === project || (node.pinned_in ?? []).includes(project))
       .filter((node) => node.recall_mode !== 'active' || (node.pinned_in ?? []).includes(project))
-      .filter((node) => isCleanOrigin(node.origin) && !isPast(node))
+      .filter((node) => rank(node, project) < 0 || !turnRegistry.areAbandoned(node.turns))
       .toSorted((one, other) => rank(one, project) - rank(other, project))
       .slice(0, config.recall.passiveLines);
   }
 
-  /** False if a fact of the claim's source turns has been superseded. */
+  /** False if a fact of the claim's source turns has been superseded, or the user went back behind them. */
   function holds({ text, sources }: Claim): boolean {
     const nodes = sources
       .flatMap((turnId) => turnRegistry.aliases(turnId))
       .flatMap((turnId) => catalogue.nodesCovering(turnId));
     const facts = nodes.flatMap((id) => catalogue.get(id)?.facts.filter(isClosed) ?? []);
-    return !toldBy(facts)(text);
+    return !isTakenBack({ text, sources }, turnRegistry) && !toldBy(facts)(text);
   }
 
   function current(brief: StoredBrief): StoredBrief {
@@ -68,8 +68,9 @@ export function createSessionContext(parts: Parts): OpenContext {
     const briefs = alone || project === '' ? [] : await recentBriefs({ catalogue, nodeFiles }, { project, sessionId });
     const shown = own ?? lastBrief(briefs, { project, sessionId });
     const start = { project, sessionId, nowMs: clock.now() };
-    const near = project === '' ? [] : catalogue.all().filter((node) => node.project === project);
-    const state = readProjectState(alone ? [] : near);
+    const all = alone || project === '' ? [] : catalogue.all().filter((node) => node.project === project);
+    const near = withoutAbandoned(all, turnRegistry);
+    const state = readProjectState(near);
     const isSettled = (line: string): boolean => state.settled.some((item) => tells(line, item));
     const clean = shown === null ? [] : cleanBriefLines(current(shown));
     const briefLines = (own === null ? inShort(clean) : clean).filter((line) => !isSettled(line));
@@ -83,7 +84,7 @@ export function createSessionContext(parts: Parts): OpenContext {
     const left = [...(alone ? [] : openTasks(getTaskLists(turnRegistry), start)), ...threads.map(({ text }) => text)];
     const open = left.length === 0 ? [] : [THREADS, ...left.map((text) => `- ${text}`)];
     const listed = new Set([...pinned, ...items.map(({ node }) => node)]);
-    const handed = handOver(alone ? [] : near, { project, sessionId, most: most - items.length });
+    const handed = handOver(near, { project, sessionId, most: most - items.length });
     const maxBytes = config.recall.passiveTokens * BYTES_PER_TOKEN;
     const brief = [...(await questions), ...briefLines, ...open];
     const lines = [

@@ -210,15 +210,12 @@ export function captureTurns(view: ConversationView, spans: readonly TurnSpan[],
     const messages = readMessages(view, span);
     const own = commonFields(view, span, context, privateBefore);
     const ids = { ...findFormerId(view, span), unfinishedIds: listUnfinishedIds(view, span) };
-    const stopped = isStopped(view, span) ? { unfinished: true as const } : {};
+    // Claude Code says in front of the next prompt that the user stopped the answer.
+    const next = view.scan.messages[span.end];
+    const isStopped = next && hasInterruption(readBlocks(view, next).flatMap(({ text }) => text ?? []));
+    const stopped = isStopped ? { unfinished: true as const } : {};
     return { ...own, ...ids, ...stopped, turnId: span.endHash, messages, ...listParts(view, span) };
   });
-}
-
-/** The user stopped it: Claude Code says so in front of the next prompt. */
-function isStopped(view: ConversationView, { end }: TurnSpan): boolean {
-  const next = view.scan.messages[end];
-  return next !== undefined && hasInterruption(readBlocks(view, next).flatMap(({ text }) => text ?? []));
 }
 
 /** Times by end hash: of the turn's prompt in the client's transcript, else of the turn before. */

@@ -111,6 +111,56 @@ test('a cut quotes the turns that may be shown, and keeps their decisions and op
   expect(kept.flatMap(({ decisions }) => decisions).join()).toContain('pg-boss');
 });
 
+test('what was decided and left to do in turns that the user went back behind is over, also after a restart', async () => {
+  const disk = createDisk();
+  const begin = async (): Promise<Memory> => {
+    const memory = await openRig(disk, { llm: 'local' });
+    open.push(memory);
+    return memory;
+  };
+  const memory = await begin();
+  const follow = (before: string, text: string, answer: string, at: number) => ({
+    ...said('s1', text, answer, at),
+    before,
+  });
+  const first = said('s1', 'We decided that orders are stored in PostgreSQL.', 'They are stored there.', 0);
+  const left = [
+    follow(
+      first.turnId,
+      'We decided that invoices go out on Mondays. Remind me to call Mara by Friday.',
+      'Done.',
+      1_000,
+    ),
+  ];
+  left.push(follow(left[0]?.turnId ?? '', 'Never answer in French.', 'I never will.', 2_000));
+  memory.capture.captureTurns([first, ...left]);
+  await memory.maintenance.flush(60_000);
+  const told = async (at: Memory): Promise<string> => {
+    const { brief, lines } = await at.recall.sessionContext('s2', '/home/dev/shop');
+    const items = at.library.listItems({}).map(({ text }) => text);
+    return JSON.stringify([brief, lines, items, await asked(at, 'Where were we?'), [...disk.briefs.values()]]);
+  };
+  expect(await told(memory)).toMatch(/(?=.*Decided: We decided that invoices)(?=.*call Mara)(?=.*French)/);
+  memory.capture.captureTurns([
+    follow(first.turnId, 'We decided to use pg-boss.', 'The queue runs on pg-boss.', 3_000),
+  ]);
+  await memory.maintenance.flush(60_000);
+  const restarted = await begin();
+  await restarted.maintenance.flush(60_000);
+  for (const each of [memory, restarted]) {
+    const state = await told(each);
+    expect(state).toMatch(/(?=.*Decided: We decided that orders)(?=.*pg-boss)/);
+    expect(state).not.toMatch(/invoices|Mara|French/);
+    const request = { projectDir: '/home/dev/shop', recent: [], visibleTurns: new Set<string>() };
+    const find = async (sessionId: string) => {
+      const prompt = { ...request, sessionId, prompt: 'When do the invoices go out?', shown: new Set<string>() };
+      return (await each.recall.recall(prompt, AbortSignal.timeout(10_000))).map(({ line }) => line.text).join();
+    };
+    expect(await find('s1')).not.toContain('Mondays');
+    expect(await find('s2')).toContain('Mondays');
+  }
+});
+
 test('a reply to an offer that came from a page is listed once, with the offer', async () => {
   const memory = await start();
   const offer =

@@ -162,6 +162,40 @@ test('two branches that differ only in what a tool was given are two turns', () 
   expect(book.session('one')?.turns).toBe(2);
 });
 
+test('a turn that the user went back behind is abandoned, with those after it, until one of them goes on', () => {
+  const book = createTurnRegistry();
+  const follow = (before: string, ...turnIds: string[]): void => {
+    for (const turnId of turnIds) record(book, turnId, turnId, '/p', '', { before });
+  };
+  const abandoned = (): string[] => ENDS.filter((turnId) => book.areAbandoned([turnId]));
+  follow('', 'a');
+  follow('a', 'b');
+  follow('b', 'c');
+  // A fork, which is another session.
+  follow('a', 'd');
+  expect(abandoned()).toEqual([]);
+  record(book, 'b2', 'another b', '/p', '', { before: 'a' });
+  expect(abandoned()).toEqual(['b', 'c']);
+  expect([book.areAbandoned(['a', 'b']), book.areAbandoned(['b', 'c']), book.areAbandoned([])]).toEqual([
+    ...[false, true, false],
+  ]);
+  record(book, 'c2', 'another terminal', '/p', '', { before: 'b' });
+  expect(abandoned()).toEqual(['c']);
+});
+
+test('what a summary stands in front of abandons nothing, nor does a part, or the same turn in another form', () => {
+  const book = createTurnRegistry();
+  record(book, 'a', 'a', '/p', '', { before: '' });
+  record(book, 'b', 'b', '/p', '', { before: 'a' });
+  record(book, 'b2', 'b', '/p', '', { before: 'a' });
+  record(book, 'b3', 'b', '/p', 'ls', { before: 'a', part: { index: 0, after: null } });
+  const turn = { key: 'key of c', turnId: 'c', before: 'a', sessionId: 'one', projectDir: '/p', model: 'm', atMs: 1 };
+  const text = 'This session is being continued from a previous conversation.';
+  const parts = [{ kind: 'assistant' as const, origin: 'external' as const, tool: '', text }];
+  book.record({ ...turn, messages: [], project: '/p' }, { turnId: 'c', atMs: 1, origin: 'user', user: 'c', parts });
+  expect(['a', 'b', 'b2', 'b3', 'c'].filter((turnId) => book.areAbandoned([turnId]))).toEqual([]);
+});
+
 test('a session is not named by a turn that was dropped', () => {
   const book = createTurnRegistry();
   record(book, 'a', 'Ottokar moves out');
