@@ -97,8 +97,7 @@ function createTaskReader({ files, now, getProject, redact }: Omit<Parts, 'surfa
     /** Without those whose trigger cannot be read. */
     load: async (all: boolean): Promise<TaskListing> => withoutDoubtful(await files.load(all), files),
     async find(input: string, within?: string): Promise<Task> {
-      const { tasks } = await files.load(true);
-      const near = tasks.filter(({ project }) => isNear(project, within));
+      const near = (await files.load(true)).tasks.filter(({ project }) => isNear(project, within));
       return resolveTask(input, near);
     },
     /** @param name  of the task, where it exists. @throws CometError `usage`, `not_found`, `ambiguous_id` */
@@ -225,7 +224,8 @@ function createStatements({ files, surfacing, now, redact }: Parts, exclusive: M
     const { trigger, title } = await readReminder(text, atMs);
     // Memory read this session late.
     if (trigger !== undefined && Date.parse(trigger) < now() - DAY_MS) return;
-    const own = (await files.load(true)).tasks.filter((task) => task.project === project);
+    const isPast = ({ status, created: at }: Task): boolean => status === 'done' && atMs - Date.parse(at) > DAY_MS;
+    const own = (await files.load(true)).tasks.filter((task) => task.project === project && !isPast(task));
     // A model may word what rules have read in the same turn otherwise.
     const isSame = (task: Task): boolean =>
       task.created === created && task.trigger === trigger && [text, title].some((each) => isNearTask(task, each));
@@ -253,8 +253,8 @@ function createStatements({ files, surfacing, now, redact }: Parts, exclusive: M
 
   return {
     /**
-     * Adds a task, unless the project already has it, open or done; or changes the open one that the statement names,
-     * with a line in the inbox where that is more than context.
+     * Adds a task, unless the project already has it, open, or done and said within a day; or changes the open one that
+     * the statement names, with a line in the inbox where that is more than context.
      */
     takeStatement: ({ text, ...statement }: TaskStatement): Promise<void> =>
       exclusive(async () => {

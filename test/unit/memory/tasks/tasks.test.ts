@@ -343,6 +343,20 @@ describe('what is said of a task', () => {
     expect((await tasks.list({})).tasks).toMatchObject([{ title: 'Call Ines', next: localIso(START + 95 * HOUR) }]);
   });
 
+  test('is another one where the same is said a day after one that is done, not while it is open', async () => {
+    const { tasks, at } = open();
+    const water = (days: number) => said('Remind me to water the plants.', { atMs: START + days * 24 * HOUR });
+    await tasks.takeStatement(water(0));
+    await at(START + 8 * 24 * HOUR);
+    await tasks.takeStatement(water(7));
+    const [{ id } = { id: '' }, ...others] = (await tasks.list({})).tasks;
+    expect(others).toEqual([]);
+    await tasks.setStatus(id, 'done');
+    for (const days of [0.5, 8, 8]) await tasks.takeStatement(water(days));
+    expect((await tasks.list({})).tasks).toMatchObject([{ created: new Date(water(8).atMs).toISOString() }]);
+    expect((await tasks.list({ all: true })).tasks).toHaveLength(2);
+  });
+
   test.each(['active', 'done'])('is the %s task that has all of the sentence as title, from before', async (status) => {
     const { tasks, texts } = open();
     const front = { title: CALL, created: new Date(START).toISOString(), status, project: SHOP };
