@@ -81,7 +81,7 @@ export function createCompactor(parts: CompactorParts) {
 
   /** @param spare  of the rules, for what the brief says in no claim of clean origin */
   async function writeBrief(result: Briefing, batch: Batch, spare: Briefing | null): Promise<void> {
-    if (!isNewest(batch, catalogue)) return;
+    if (!isNewest(batch, catalogue, clock.now())) return;
     const own = { old: await nodeFiles.readBrief(batch.sessionId), nowMs: batch.past?.atMs ?? clock.now() };
     const build = ({ brief }: Briefing, shown: Batch) => buildBrief(brief, { ...shown, ...own, shown: shown.turns });
     const brief = build(result, batch);
@@ -133,7 +133,7 @@ export function createCompactor(parts: CompactorParts) {
     },
     /** Fills turns that the model's answer omits with rule-made nodes. */
     async summarize(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<SummaryResult> {
-      const isLast = isNewest(batch, catalogue);
+      const isLast = isNewest(batch, catalogue, clock.now());
       const own = getInput(batch, isLast ? await readClaims(batch, parts) : []);
       const known = { ...(await findKnown(batch, parts)), ...chooseOntology(batch, facts) };
       const result = await model.summarize({ ...own, ...known, brief: isLast ? own.brief : null }, signal);
@@ -307,10 +307,11 @@ async function readClaims({ sessionId, project }: Batch, parts: CompactorParts):
   return claims.filter((claim) => !isTakenBack(claim, parts.turnRegistry));
 }
 
-/** A delayed batch must not replace a newer brief. */
-function isNewest({ sessionId, turns }: Batch, catalogue: Pick<NodeRegistry, 'all'>): boolean {
+/** A delayed batch must not replace a newer brief; what is dated after now was said before the clock was set back. */
+function isNewest({ sessionId, turns }: Batch, catalogue: Pick<NodeRegistry, 'all'>, nowMs: number): boolean {
   const lastMs = turns.at(-1)?.atMs ?? 0;
-  return !catalogue.all().some((node) => node.session_id === sessionId && Date.parse(node.valid_from) > lastMs);
+  const isLater = (atMs: number): boolean => atMs > lastMs && atMs <= nowMs;
+  return !catalogue.all().some((node) => node.session_id === sessionId && isLater(Date.parse(node.valid_from)));
 }
 
 const SUMMARY_CHARS = 180;

@@ -100,7 +100,6 @@ export function createRecall(parts: Parts) {
       const found = await recaller.recall({ ...request, prompt, recent, visibleTurns }, signal);
       const { sessionId, projectDir, shown } = request;
       const isLeft = ({ node, raw }: RecallHit): boolean => turnRegistry.areAbandoned(raw ? [raw.turn] : node.turns);
-      const recalledHits = found.filter((hit) => hit.node.session_id !== sessionId || !isLeft(hit));
       if (readStateQuery(prompt) !== null) await noticeTails(sessionId, projectDir);
       const scope = getScope(request.scope ?? config.recall.scope, sessionId, getProject(projectDir));
       const isNear = (node: MemoryNode): boolean =>
@@ -108,7 +107,7 @@ export function createRecall(parts: Parts) {
       const answers = readAnswers(prompt, isNear)
         .filter(({ line }) => lowestOrigin([line.origin, config.recall.leastOrigin]) === config.recall.leastOrigin)
         .filter(({ node, raw, line }) => !shown.has(line.text) && !isVisible(node, raw, visibleTurns));
-      const hits = [...answers, ...recalledHits];
+      const hits = [...answers, ...found.filter((hit) => hit.node.session_id !== sessionId || !isLeft(hit))];
       const lines = hits.map(({ line }) => line);
       pipeline.showed(sessionId, lines, shown);
       return hits;

@@ -36,6 +36,7 @@ describe('memory', () => {
       expect(await memory.maintenance.flush(10_000)).toBe(true);
       await memory.maintenance.dream({ dryRun: false });
       expect(await ask(memory)).toContain('5433');
+      expect(JSON.stringify(disk.briefs.get('s1'))).toContain(answer.slice(0, -1));
       expect(memory.library.list({ all: true })).toHaveLength(at + 1);
       expect((await disk.journal.read('s1')).map(({ seq }) => seq)).toEqual(
         FACTS.slice(0, at + 1).map((_, seq) => seq),

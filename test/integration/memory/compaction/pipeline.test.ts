@@ -333,7 +333,7 @@ describe('the model', () => {
     await memory.maintenance.flush(60_000);
     expect(memory.maintenance.status().llm.deferred).toBe(1);
     isDown = false;
-    disk.nowMs += 61_000;
+    disk.nowMs += 120_000;
     memory.capture.captureTurns(turns().slice(2));
     await memory.maintenance.flush(60_000);
     expect(memory.maintenance.status().llm.deferred).toBe(0);
