@@ -185,7 +185,6 @@ async function getBatch(
   { catalogue, turnReader, turnRegistry }: State,
   job: Job,
 ): Promise<{ readonly batch: Batch; readonly drafts: MemoryNode[] }> {
-  // For what the user went back behind, the words of the rules are enough.
   const isWanted = (node: MemoryNode): boolean => isDraft(node) && !turnRegistry.areAbandoned(node.turns);
   const drafts = job.ids.flatMap((id) => catalogue.get(id) ?? []).filter(isWanted);
   const turnIds = new Set(drafts.flatMap((node) => node.turns));

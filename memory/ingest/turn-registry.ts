@@ -87,10 +87,8 @@ function createBranches(canonicalId: (turnId: string) => string) {
       const getFollowers = (id: string): readonly string[] => followers.get(`${sessionId}\n${id}`) ?? [];
       const left = [...getFollowers(before)];
       followers.set(`${sessionId}\n${before}`, [...left, turnId]);
-      for (const id of left) {
-        abandoned.add(id);
-        left.push(...getFollowers(id));
-      }
+      for (const id of left) left.push(...getFollowers(id));
+      for (const id of left) abandoned.add(id);
       parents.set(turnId, before);
       // Another terminal may continue what this one left.
       for (let id = before; abandoned.delete(id); ) id = parents.get(id) ?? '';
@@ -146,6 +144,7 @@ export function createTurnRegistry() {
   const sessionOf = new Map<string, string | null>();
   /** Ends of turns behind a summary: they do not say where in the session the next turn is. */
   const summarized = new Set<string>();
+  const behindSummary = new Set<string>();
   /** First turn with each digest. */
   const firstTurns = new Map<string, string>();
   const getSession = (turnId: string): string | undefined => sessionOf.get(turnId) ?? undefined;
@@ -175,8 +174,10 @@ export function createTurnRegistry() {
     counts.add(turn, text, first === undefined && turn.part === undefined && !isSummary);
     if (first === undefined) tasks.record(turn, text);
     else forms.add(turn.turnId, first);
-    // What stands behind a summary follows the same turn as what it replaces.
-    if (first === undefined && before && !isSummarized && !turn.part) addBranch(turn, forms.canonicalId(before));
+    if (isSummarized) behindSummary.add(turn.turnId);
+    // What stands behind a summary follows the same turn as what it replaces, and so does what follows it.
+    if (first === undefined && before && !turn.part && !isSummarized && !behindSummary.has(before))
+      addBranch(turn, forms.canonicalId(before));
     return first === undefined ? 'new' : 'form';
   }
 

@@ -193,7 +193,13 @@ test('what a summary stands in front of abandons nothing, nor does a part, or th
   const text = 'This session is being continued from a previous conversation.';
   const parts = [{ kind: 'assistant' as const, origin: 'external' as const, tool: '', text }];
   book.record({ ...turn, messages: [], project: '/p' }, { turnId: 'c', atMs: 1, origin: 'user', user: 'c', parts });
-  expect(['a', 'b', 'b2', 'b3', 'c'].filter((turnId) => book.areAbandoned([turnId]))).toEqual([]);
+  // The prompt before which the summary begins is sent again, and answered with the same words.
+  record(book, 'e', 'e', '/p', '', { before: 'b', sessionId: 'one' });
+  const again = { ...turn, turnId: 'b4', key: 'key of b4', messages: [], project: '/p' };
+  book.record(again, { turnId: 'b4', atMs: 1, origin: 'user', user: 'b', parts });
+  expect(book.canonicalId('b4')).toBe('b');
+  record(book, 'f', 'f', '/p', '', { before: 'b4', sessionId: 'one' });
+  expect(['a', 'b', 'b2', 'b3', 'c', 'e', 'f'].filter((turnId) => book.areAbandoned([turnId]))).toEqual([]);
 });
 
 test('a session is not named by a turn that was dropped', () => {
