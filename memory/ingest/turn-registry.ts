@@ -79,19 +79,26 @@ function createPartMaps() {
 
 /** Turns that the user went back behind: of those that follow one turn of a session, all but the newest. */
 function createBranches(canonicalId: (turnId: string) => string) {
-  const parents = new Map<string, string>();
-  const followers = new Map<string, readonly string[]>();
-  const abandoned = new Set<string>();
+  /** By session, the newest turn that follows each turn. */
+  const newest = new Map<string, Map<string, string>>();
+  /** Each with the turn that it follows. */
+  const abandoned = new Map<string, string>();
   return {
     add({ turnId, sessionId }: NewTurn, before: string): void {
-      const getFollowers = (id: string): readonly string[] => followers.get(`${sessionId}\n${id}`) ?? [];
-      const left = [...getFollowers(before)];
-      followers.set(`${sessionId}\n${before}`, [...left, turnId]);
-      for (const id of left) left.push(...getFollowers(id));
-      for (const id of left) abandoned.add(id);
-      parents.set(turnId, before);
+      const followers = newest.get(sessionId) ?? new Map<string, string>();
+      newest.set(sessionId, followers);
+      let parent: string | undefined = before;
+      // What follows an abandoned turn is abandoned already.
+      for (let id = followers.get(before); id !== undefined && !abandoned.has(id); id = followers.get(id)) {
+        abandoned.set(id, parent);
+        parent = id;
+      }
+      followers.set(before, turnId);
       // Another terminal may continue what this one left.
-      for (let id = before; abandoned.delete(id); ) id = parents.get(id) ?? '';
+      for (let id: string | undefined = before; id !== undefined; id = parent) {
+        parent = abandoned.get(id);
+        abandoned.delete(id);
+      }
     },
     /** The user went back behind all of these turns, and the session continued from there. */
     areAbandoned: (turnIds: readonly string[]): boolean =>
