@@ -1,8 +1,8 @@
 import type { ModelQuota } from '../memory/models/quota.ts';
 import type { FactFiles } from '../memory/storage/fact-files.ts';
+import type { DreamFiles } from '../memory/storage/fs/dream-files.ts';
 import type { PageFiles } from '../memory/storage/fs/page-files.ts';
 import type { CrashMarks } from '../memory/storage/fs/set-files.ts';
-import type { DreamFiles } from '../memory/storage/snapshot-files.ts';
 import type { Tasks } from '../memory/tasks/tasks.ts';
 
 /** Where memory is only asked, nothing is tidied. */

@@ -5,7 +5,8 @@ import { renderSection } from './model/markdown.ts';
 import type { MemoryNode, StoredBrief } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
 import { type ArchivedPage, type ArchiveFormat, parseArchive, renderArchive, scrubbed } from './storage/archive.ts';
-import { archivedFiles, type SnapshotInfo } from './storage/snapshot-files.ts';
+import type { SnapshotInfo } from './storage/fs/snapshot-files.ts';
+import { archivedFiles } from './storage/snapshot.ts';
 import { withoutUserMark } from './text/validity.ts';
 
 export type Archives = ReturnType<typeof createArchives>;

@@ -64,7 +64,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   const { openFactFiles } = await import('./storage/fs/fact-files.ts');
   const { openPageFiles } = await import('./storage/fs/page-files.ts');
   const { openSnapshotFiles } = await import('./storage/fs/snapshot-files.ts');
-  const { openDreamFiles } = await import('./storage/fs/change-files.ts');
+  const { openDreamFiles } = await import('./storage/fs/dream-files.ts');
   const { createClosedSessionsFile, createIdSetFile, openCrashMarks } = await import('./storage/fs/set-files.ts');
 
   const { report, watched, problems } = createHealth((problem) => log.warn('the store has a problem', { ...problem }));

@@ -28,14 +28,16 @@ import type { FilterRules } from './recall/relevance-filter.ts';
 import type { Reranker } from './recall/reranking.ts';
 import type { ShareOptions } from './share/parts.ts';
 import type { FactFiles } from './storage/fact-files.ts';
+import type { DreamFiles } from './storage/fs/dream-files.ts';
+import type { NodeWatch } from './storage/fs/node-watch.ts';
 import type { PageFiles } from './storage/fs/page-files.ts';
 import type { SourceFiles } from './storage/fs/project-files.ts';
 import type { ClosedSessionsFile, IdSetFile } from './storage/fs/set-files.ts';
+import type { Snapshots } from './storage/fs/snapshot-files.ts';
 import { createIndexer } from './storage/index-writer.ts';
-import type { NodeWatch } from './storage/node-files.ts';
 import { createNodeRegistry } from './storage/node-registry.ts';
 import { createStore } from './storage/node-store.ts';
-import { createSnapshotService, type DreamFiles, type Snapshots } from './storage/snapshot-files.ts';
+import { createSnapshotService } from './storage/snapshot.ts';
 import type { Activity } from './tasks/judge.ts';
 import type { Tasks } from './tasks/tasks.ts';
 

@@ -17,7 +17,7 @@ import { getLines, type Page, renderStatement, statementText } from '../model/pa
 import { pageAddress } from '../pages/index-page.ts';
 import { pageStatementId, projectName } from '../pages/merge-pages.ts';
 import { hasInstructions, isQuarantined } from '../recall/quarantine.ts';
-import type { Untold } from '../storage/snapshot-files.ts';
+import type { Untold } from '../storage/fs/dream-files.ts';
 import { isClosed, isPast } from '../text/validity.ts';
 
 /** What requests saved, on whole days. */

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { grouped, tally } from '../../common/map.ts';
 import { compareText } from '../../common/text.ts';
 import { followRedirects, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
+import type { NodeRewrite } from '../storage/fs/dream-files.ts';
 import { contentDigest } from '../storage/index-writer.ts';
-import type { NodeRewrite } from '../storage/snapshot-files.ts';
 import {
   byAge,
   type ConsolidationRule,

@@ -9,12 +9,12 @@ import type { ServiceParts } from '../ingest/parts.ts';
 import { isWaitingDraft, type MemoryNode } from '../model/node.ts';
 import type { LibraryPages, Shelf } from '../pages/library-pages.ts';
 import type { MergedPages } from '../pages/merge-pages.ts';
+import type { ChangeRecord, DreamFiles, DreamLedger, Untold } from '../storage/fs/dream-files.ts';
 import type { PageFiles } from '../storage/fs/page-files.ts';
 import { contentDigest } from '../storage/index-writer.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { PAGE_NAMES, type PageRewrite } from '../storage/page-files.ts';
-import type { ChangeRecord, DreamFiles, DreamLedger, Untold } from '../storage/snapshot-files.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { isPairedScript } from '../text/tokenizer.ts';
 import {

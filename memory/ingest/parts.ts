@@ -9,7 +9,7 @@ import type { Indexer } from '../storage/index-writer.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import type { SnapshotService } from '../storage/snapshot-files.ts';
+import type { SnapshotService } from '../storage/snapshot.ts';
 import type { Journal } from '../storage/turn-log.ts';
 import type { FileReferences } from './file-references.ts';
 import type { TaskQueue } from './task-queue.ts';

@@ -248,10 +248,7 @@ const Kept = z
   .transform(({ cost_usd: costUsd, limits: windows, ...rest }) => ({ ...rest, costUsd, windows }));
 export type StoredUsage = z.infer<typeof Kept>;
 
-export interface UsageStore {
-  load(): Promise<StoredUsage | null>;
-  save(usage: StoredUsage): Promise<void>;
-}
+export type UsageStore = ReturnType<typeof createUsageFile>;
 
 interface BudgetParts {
   readonly rule: QuotaRule;
@@ -356,7 +353,7 @@ export function createUsageCounter(now: () => number, kept: (Usage & { readonly 
 }
 
 /** Stores the model usage of today and of each session, and the last reported limits. An unreadable file counts as empty. */
-export function createUsageFile(file: string, log: Log): UsageStore {
+export function createUsageFile(file: string, log: Log) {
   return {
     async load(): Promise<StoredUsage | null> {
       try {
@@ -367,7 +364,7 @@ export function createUsageFile(file: string, log: Log): UsageStore {
         return null;
       }
     },
-    save: ({ costUsd, windows, ...rest }) =>
+    save: ({ costUsd, windows, ...rest }: StoredUsage): Promise<void> =>
       writePrivateFile(file, `${JSON.stringify({ ...rest, cost_usd: costUsd, limits: windows })}\n`),
   };
 }

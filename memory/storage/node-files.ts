@@ -32,13 +32,3 @@ export interface NodeFiles {
   /** Every brief that can be read, ordered by session. */
   briefs(): Promise<readonly StoredBrief[]>;
 }
-
-/** Tells when files were changed by someone else. */
-export interface NodeWatch {
-  /**
-   * Resolves when nothing that happens from now on is missed. `changed` is given the markdown files that were written,
-   * moved or removed, once they have come to rest; our own writes are among them.
-   */
-  start(changed: (files: readonly string[]) => void): Promise<void>;
-  close(): Promise<void>;
-}

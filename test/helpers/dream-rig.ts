@@ -1,5 +1,5 @@
 import type { Memory } from '../../memory/index.ts';
-import { openDreamFiles } from '../../memory/storage/fs/change-files.ts';
+import { openDreamFiles } from '../../memory/storage/fs/dream-files.ts';
 import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';
 import { openPageFiles } from '../../memory/storage/fs/page-files.ts';
 import { openSnapshotFiles } from '../../memory/storage/fs/snapshot-files.ts';

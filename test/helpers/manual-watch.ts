@@ -1,4 +1,4 @@
-import type { NodeWatch } from '../../memory/storage/node-files.ts';
+import type { NodeWatch } from '../../memory/storage/fs/node-watch.ts';
 
 export interface ManualWatch extends NodeWatch {
   /** As if these files had been changed by hand. */

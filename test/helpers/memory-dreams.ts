@@ -1,4 +1,4 @@
-import type { ChangeRecord, DreamFiles, DreamLedger } from '../../memory/storage/snapshot-files.ts';
+import type { ChangeRecord, DreamFiles, DreamLedger } from '../../memory/storage/fs/dream-files.ts';
 
 /** Dream files that last as long as the test. */
 export function createMemoryDreams(): DreamFiles {

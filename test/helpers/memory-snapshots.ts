@@ -1,5 +1,5 @@
 import { CometError } from '../../common/errors.ts';
-import type { SnapshotInfo, Snapshots } from '../../memory/storage/snapshot-files.ts';
+import type { SnapshotInfo, Snapshots } from '../../memory/storage/fs/snapshot-files.ts';
 
 /** Snapshots that last as long as the test, `most` of them. */
 export function createMemorySnapshots(most = 20): Snapshots {

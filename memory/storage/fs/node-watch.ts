@@ -2,7 +2,6 @@ import { realpath, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { type FSWatcher, watch } from 'chokidar';
 import type { Problem } from '../../../common/errors.ts';
-import type { NodeWatch } from '../node-files.ts';
 
 /** Files are told once nothing has happened for so long: who writes in several steps is waited for. */
 const REST_MS = 200;
@@ -16,8 +15,11 @@ export interface NodeWatchOptions {
   readonly report: (problem: Problem) => void;
 }
 
+/** Tells when files were changed by someone else. */
+export type NodeWatch = ReturnType<typeof createNodeWatch>;
+
 /** Watches the markdown files. chokidar's `awaitWriteFinish` is off: it loses removals that follow a write. */
-export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOptions): NodeWatch {
+export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOptions) {
   const waiting = new Set<string>();
   let watcher: FSWatcher | null = null;
   let timer: NodeJS.Timeout | null = null;
@@ -45,7 +47,13 @@ export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOption
   }
 
   return {
-    async start(changed) {
+    /**
+     * Resolves when nothing that happens from now on is missed.
+     *
+     * @param changed  is given the markdown files that were written, moved or removed, once they have come to rest; our
+     *   own writes are among them
+     */
+    async start(changed: (files: readonly string[]) => void): Promise<void> {
       // A link in place of a folder would not be followed.
       const [nodes, briefs] = [await realpath(nodesDir), await realpath(briefsDir)];
       const getName = (file: string): string =>

@@ -4,7 +4,6 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { getOnly } from '../../../common/errors.ts';
 import { createExclusive, writeFileAtomic } from '../../../common/files.ts';
-import type { SnapshotInfo, Snapshots } from '../snapshot-files.ts';
 import { openDir } from './file-cache.ts';
 
 const ENDING = '.jsonl.gz';
@@ -22,8 +21,19 @@ export interface SnapshotFilesOptions {
   readonly randomHex: () => string;
 }
 
+export interface SnapshotInfo {
+  readonly id: string;
+  readonly at: string;
+  /** What was about to happen: `edit`, `rm`, `import`, `rollback` or `consolidate`. */
+  readonly reason: string;
+  readonly bytes: number;
+}
+
+/** Memory as it was before a change, a bounded number of times. */
+export type Snapshots = Awaited<ReturnType<typeof openSnapshotFiles>>;
+
 /** One compressed file for each snapshot: `20261121T101500000Z-edit-a1b2c3.jsonl.gz`. */
-export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotFilesOptions): Promise<Snapshots> {
+export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotFilesOptions) {
   await openDir(dir);
   const getFile = (id: string): string => path.join(dir, `${id}${ENDING}`);
 
@@ -45,8 +55,9 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
   }
 
   return {
-    list: async () => Promise.all((await ids()).map(info)),
-    async write(reason, text) {
+    /** Newest first. */
+    list: async (): Promise<readonly SnapshotInfo[]> => Promise.all((await ids()).map(info)),
+    async write(reason: string, text: string): Promise<SnapshotInfo> {
       const bytes = await promisify(gzip)(text);
       const stamp = new Date(now()).toISOString().replace(/[-:.]/g, '');
       for (;;) {
@@ -59,12 +70,14 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
         return info(id);
       }
     },
-    async read(prefix) {
+    /** @throws CometError `not_found` */
+    async read(prefix: string): Promise<string> {
       const none = `no snapshot begins with "${prefix}"; comet-cc memory rollback lists them`;
       const matches = (await ids()).filter((id) => id.startsWith(prefix));
       return readSnapshot(getOnly(matches, none, `"${prefix}" fits ${matches.length} snapshots; give more of it`));
     },
-    async rewrite(change) {
+    /** Passes each through `change`; what comes back takes its place, and nothing of what was there stays. */
+    async rewrite(change: (text: string) => string | Promise<string>): Promise<void> {
       for (const id of await ids()) {
         const before = readSnapshot(id);
         // A record that cannot be read (of another version) cannot be cleaned, and might keep what was removed.

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { noFacts } from '../../../bench/no-files.ts';
 import { createHistory } from '../../../memory/snapshot.ts';
-import { createSnapshotService } from '../../../memory/storage/snapshot-files.ts';
+import { createSnapshotService } from '../../../memory/storage/snapshot.ts';
 import { createMemorySnapshots } from '../../helpers/memory-snapshots.ts';
 import { makeNode } from '../../helpers/nodes.ts';
 

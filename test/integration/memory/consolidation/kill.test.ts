@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { homePaths } from '../../../../common/paths.ts';
 import { recoverChange } from '../../../../memory/consolidation/consolidation.ts';
 import { renderArchive } from '../../../../memory/storage/archive.ts';
-import { openDreamFiles } from '../../../../memory/storage/fs/change-files.ts';
+import { openDreamFiles } from '../../../../memory/storage/fs/dream-files.ts';
 import { openNodeFiles } from '../../../../memory/storage/fs/node-files.ts';
 import { openPageFiles } from '../../../../memory/storage/fs/page-files.ts';
 import { contentDigest } from '../../../../memory/storage/index-writer.ts';

@@ -4,8 +4,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { writeFileAtomic } from '../../../../common/files.ts';
-import { createNodeWatch } from '../../../../memory/storage/fs/node-watch.ts';
-import type { NodeWatch } from '../../../../memory/storage/node-files.ts';
+import { createNodeWatch, type NodeWatch } from '../../../../memory/storage/fs/node-watch.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
