@@ -162,7 +162,7 @@ test('two branches that differ only in what a tool was given are two turns', () 
   expect(book.session('one')?.turns).toBe(2);
 });
 
-test('a turn that the user went back behind is abandoned, with those after it, until one of them goes on', () => {
+test('a turn that the user went back behind is abandoned, with those after it, until one of them is continued', () => {
   const book = createTurnRegistry();
   const follow = (before: string, ...turnIds: string[]): void => {
     for (const turnId of turnIds) record(book, turnId, turnId, '/p', '', { before });
