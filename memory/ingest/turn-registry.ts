@@ -182,7 +182,7 @@ export function createTurnRegistry() {
     if (first === undefined) tasks.record(turn, text);
     else forms.add(turn.turnId, first);
     if (isSummarized) behindSummary.add(turn.turnId);
-    // What stands behind a summary follows the same turn as what it replaces, and so does what follows it.
+    // A turn after a summary follows the same turn as those that the summary replaces, and so does the next one.
     if (first === undefined && before && !turn.part && !isSummarized && !behindSummary.has(before))
       addBranch(turn, forms.canonicalId(before));
     return first === undefined ? 'new' : 'form';

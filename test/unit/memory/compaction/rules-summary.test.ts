@@ -218,7 +218,7 @@ describe('a summary without a model', () => {
       'Where is the lock taken?',
       'Both callers in `queue.ts` take the lock before they read the page.',
     );
-    const vague = asks('Is it slow?', 'It may be, but nobody has measured how long a page waits in it.');
+    const vague = asks('Is it slow?', 'It may be, but it is not measured how long a page waits in it.');
     const edits = { ...say('Remove the lock of `send`.', 'Removed the lock in `send`.'), edited: true as const };
     const last = asks('Is that all?', 'That is all that was asked of me for the queue, in `queue.ts`.');
     const found = (turns: ReturnType<typeof say>[], briefClaims: readonly Claim[] = []) =>
