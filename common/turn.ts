@@ -245,9 +245,12 @@ export function readRefusal(result: string) {
   return { client, typed: typed.map((each) => ({ ...each, isQueued: true as const })) };
 }
 
+/** Claude Code's mark that the user stopped the answer. */
+export const isInterruption = (text: string): boolean => INTERRUPTED.test(text) && text.replace(INTERRUPTED, '') === '';
+
 /** Whether something was typed behind Claude Code's mark of an interruption, which also ends what was queued before. */
 export function hasInterruption(texts: readonly string[]): boolean {
-  const mark = texts.findIndex((text) => INTERRUPTED.test(text) && text.replace(INTERRUPTED, '') === '');
+  const mark = texts.findIndex(isInterruption);
   return mark >= 0 && texts.slice(mark + 1).some((text) => text.trim() !== '' && getSource(text) === null);
 }
 

@@ -11,7 +11,7 @@ import { createSettled, findTakenBack, readReport, reportsDone } from '../text/v
 import { BRIEF_CHARS, LAST_ASKED, renderBrief } from './brief.ts';
 import { ADVISES, CHANGED, CONCLUDES, isWeak, PRONOUN } from './turn/answer.ts';
 import { isRule } from './turn/decisions.ts';
-import { asQuestion, bare, beginList, clipWhole, GAP } from './turn/outcome.ts';
+import { asQuestion, bare, beginList, clipWhole, DID, GAP, joinDeeds } from './turn/outcome.ts';
 import type { TurnState } from './turn-state.ts';
 
 /** A turn with what it leaves behind. */
@@ -64,10 +64,14 @@ export function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): Sum
     turn.edited && state.accepts.length > SAYS_LITTLE ? claim(BRIEF.decided, state.accepts, turn.turnId) : [],
   );
   let newest = distinct(all).slice(-MOST_DECIDED);
+  // A small step at the end does not tell where the work is: the last report of several changes does.
+  const isSmall = last !== undefined && last.state.deeds.length <= 1;
+  const getReports = (): Claim[] => (isSmall ? done.filter(({ text }) => text.includes('; ')).slice(-1) : []);
   const getActive = (): Claim[] => [
     ...getGoal(turns, rest(BRIEF.goal)),
-    ...done,
+    ...done.filter((each) => !getReports().includes(each)),
     ...found,
+    ...getReports().map((each) => ({ ...each, text: each.text.replace(BRIEF.done, BRIEF.stands) })),
     ...(last === undefined ? rest(BRIEF.stands) : claim(BRIEF.stands, getStand(last.state), last.turn.turnId)),
     ...newest,
     ...distinct([...stillOpen, ...open]).slice(-MOST_OPEN),
@@ -108,8 +112,11 @@ function getDeeds(turns: readonly ReadTurn[], last: ReadTurn | undefined, before
   });
   const own = turns.map(({ turn, state }, at): Claim[] => {
     if (turn.edited !== true || turns[at + 1]?.state.amends === true) return [];
-    const text = getDone(state.said);
-    if (turn === last?.turn) return state.outcome.includes(bare(text)) ? [] : tell(text, turn.turnId);
+    const isTold = (text: string): boolean =>
+      turn === last?.turn && state.outcome.includes(bare(text).slice(0, SAYS_LITTLE));
+    const deeds = state.deeds.filter((text) => !isTold(text));
+    const text = deeds.length > 1 ? joinDeeds(deeds, maxChars) : getDone(state.said);
+    if (turn === last?.turn) return isTold(text) ? [] : tell(text, turn.turnId);
     const isSmall = state.outcome !== '' && isWeak(state.outcome) && contentTokens(state.asked).length >= LEAST_TASK;
     return tell(text || (isSmall ? getStand(state) : ''), turn.turnId);
   });
@@ -165,9 +172,6 @@ function withMost(deeds: Claim[], most: number): Claim[] {
 const REASONS = /\b(?:fail(?:s|ing)|because|would|could|should|might)\b/i;
 /** Takes back all that was done last. */
 const UNDONE = /^(?:i(?:'ve)? )?(?:reverted|undid)(?: (?:that|it|those|these|them|both|all|the changes?)\b|[.!]|$)/i;
-/** Begins with what was done. */
-const DID =
-  /^(?:(?:i(?:'ve| have)?|also|(?:the )?fix:|(?:key )?changes(?: made)?:|now|both|\d\.) ){0,3}(?:\p{L}{2,14}ed|split|(?:re)?wrote|built|made|set)\b|^now (?:all|both|each|every|the)\b/iu;
 
 /** What a turn did, in one statement; '' where it does not say. */
 function getDone(said: readonly string[]): string {

@@ -15,7 +15,7 @@ import { clipItem, concedes, findOffer, ITEM_CHARS, ITEMS, isTelling, isWeak, re
 import { findDecisions, isRule } from './turn/decisions.ts';
 import { findTodos, waiting } from './turn/open-items.ts';
 import { withOptions } from './turn/options.ts';
-import { clipOutcome, concluding, joinWithin, OUTCOME_CHARS, VERDICT_CHARS } from './turn/outcome.ts';
+import { clipOutcome, concluding, findDeeds, joinWithin, OUTCOME_CHARS, VERDICT_CHARS } from './turn/outcome.ts';
 import {
   ASKED_CHARS,
   COMMAND,
@@ -52,6 +52,8 @@ export interface TurnState {
   readonly rules: readonly string[];
   readonly told: readonly string[];
   readonly said: readonly string[];
+  /** What the answer says was done. */
+  readonly deeds: readonly string[];
   /** The question or offer of the turn before that it answers; '' where it answers none. */
   readonly answers: string;
   readonly answersOrigin: Origin;
@@ -127,7 +129,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const askedText = dated(request.length === 0 ? '' : withQuoted(statedAsked, withoutMarkup(turn.user)));
   const concluded = concluding(answer.said);
   const texts = [...new Set(withOptions(concluded, answer.said).map(dated))];
-  const [conclusion = 'no answer', ...others] = texts;
+  const [conclusion = askedText === '' ? 'no answer' : `“${clip(askedText, VERDICT_CHARS)}”`, ...others] = texts;
   const statements = turn.unfinished === true ? [`Not finished: ${conclusion}`, ...others] : texts;
   const getOrigin = (text: string): Origin =>
     repeatsShown(text, [turn]) ? lowestOrigin([answer.origin, 'tool']) : answer.origin;
@@ -167,6 +169,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     rules,
     told: own.flatMap(({ text }) => (isAsking(text) ? [] : [dated(text)])),
     said: statements,
+    deeds: findDeeds(answer.said).map(dated),
     answers: bound?.question ?? '',
     answersOrigin: bound?.origin ?? 'user',
     isLeave: bound?.isLeave === true && todos.length === 0,

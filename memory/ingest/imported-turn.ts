@@ -1,5 +1,5 @@
 import { findBlocks, sha256, toText } from '../../common/text.ts';
-import { type CapturedMessage, type CapturedTurn, isContinuation } from '../../common/turn.ts';
+import { type CapturedMessage, type CapturedTurn, isContinuation, isInterruption } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 
@@ -38,15 +38,19 @@ export function captureImported(
   project: string,
 ): CapturedTurn[] {
   const turnIds: string[] = [];
-  return turns.map((turn) => {
+  const isMark = ({ messages: [first] }: ImportedTurn): boolean =>
+    isInterruption(toText(findBlocks(first?.content)[0]?.['text']));
+  const stopped = new Set(turns.filter(isMark).map(({ after }) => after));
+  return turns.map((turn, at) => {
     const messages = turn.messages.map(captureMessage);
     const before = turnIds[turn.after] ?? '';
-    const own = turn.queued === undefined ? '' : `\n${turn.queued}`;
-    const key = sha256(`past ${imported}\n${project}\n${before}\n${messages[0]?.sha256 ?? ''}${own}`);
+    const queued = turn.queued === undefined ? '' : `\n${turn.queued}`;
+    const key = sha256(`past ${imported}\n${project}\n${before}\n${messages[0]?.sha256 ?? ''}${queued}`);
     const turnId = sha256([key, ...messages.map(({ role, sha256 }) => `${role} ${sha256}`)].join('\n'));
     turnIds.push(turnId);
     const { sessionId, projectDir, model, atMs } = turn;
-    return { key, turnId, before, sessionId, projectDir, model, atMs, messages, imported };
+    const own = { key, turnId, before, sessionId, projectDir, model, atMs, messages, imported };
+    return stopped.has(at) ? { ...own, unfinished: true } : own;
   });
 }
 

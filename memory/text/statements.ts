@@ -178,13 +178,16 @@ function shortItems(items: readonly Item[]): Item[] {
     return isNested ? [] : [{ ...item, text: text + below }];
   });
   const room = Math.max(ITEM_CHARS, Math.floor(FOLLOWING_CHARS / outer.length) - 5);
-  const shorten = ({ text, short }: Item): string => (text.length <= room ? text : short || cut(text, room));
-  return outer.map((item) => ({ ...item, text: shorten(item) }));
+  return outer.map((item) => {
+    const { text, short } = item;
+    return { ...item, text: text.length <= room ? text : short || shorten(text, room) };
+  });
 }
 
 const FOLDERS = /(?<![\w./-])(?:[\w.@-]{1,80}\/){2,20}(?=[\w-]+\.\w)/g;
 
-function cut(whole: string, maxChars: number): string {
+/** Cut after a clause, without the folders of paths. */
+export function shorten(whole: string, maxChars: number): string {
   const text = whole.replace(FOLDERS, '…/');
   if (text.length <= maxChars) return text;
   const end = Math.max(...CLAUSE_ENDS.map((mark) => text.slice(0, maxChars).lastIndexOf(mark)));

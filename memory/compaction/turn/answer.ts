@@ -65,8 +65,12 @@ export const concedes = (turn: TurnText): boolean =>
     .slice(0, 2)
     .some(({ text }) => CONCEDES.test(text.trimStart().replaceAll('’', "'")));
 
-export function isTelling({ text }: Statement): boolean {
-  return !NARRATION.test(text) && !OFFER.test(text) && !FILLER.test(text) && !isQuestion(text);
+/** A heading, or what announces a list, of what was done. */
+export const CHANGES =
+  /^(?:(?:the|a|key|main|final|here(?:'s| is)|what|summary(?: of)?|all) )*(?:changes?|changed|fix(?:es)?|refactoring)\b(?! (?:needed|required|to)\b)/i;
+
+export function isTelling({ text, lead }: Statement): boolean {
+  return (CHANGES.test(lead) || !NARRATION.test(text)) && !OFFER.test(text) && !FILLER.test(text) && !isQuestion(text);
 }
 
 /** Says what was done to the work. */

@@ -1,7 +1,8 @@
 import { clip, trimEnd } from '../../../common/text.ts';
+import { contentTokens } from '../../text/keywords.ts';
 import { getValues } from '../../text/sentences.ts';
-import type { Statement } from '../../text/statements.ts';
-import { CHANGED, CONCLUDES, fullStop, isTelling, isWeak, PASSES, PRONOUN } from './answer.ts';
+import { type Statement, shorten } from '../../text/statements.ts';
+import { CHANGED, CHANGES, CONCLUDES, fullStop, isTelling, isWeak, PASSES, PRONOUN } from './answer.ts';
 import { isOption } from './options.ts';
 
 export const OUTCOME_CHARS = 420;
@@ -11,11 +12,47 @@ const IS_DONE = /^(?:done|fixed|committed|pushed|merged|erledigt|fertig|hecho|li
 export const ASIDE =
   /^(?:(?:rejected|discarded|ruled out|not (?:chosen|taken))\b|alternatives considered|(?:verworfen|abgelehnt|descartad[oa]s?|rechazad[oa]s?)(?!\p{L})|已否决|기각|files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does|(?:key )?(?:benefits|advantages|strengths)|pros$|praise|legend\b)/iu;
 
-/** A heading, or what announces a list, of what was done. */
-const CHANGES =
-  /^(?:(?:the|a|key|main|final|here(?:'s| is)|what|summary(?: of)?|all) )*(?:changes?|changed|fix(?:es)?|refactoring)\b(?! (?:needed|required|to)\b)/i;
+/** Begins with what was done. */
+export const DID =
+  /^(?:(?:i(?:'ve| have)?|also|(?:the )?fix:|(?:key )?changes(?: made)?:|now|both|\d\.) ){0,3}(?:\p{L}{2,14}ed|split|(?:re)?wrote|built|made|set)\b|^now (?:all|both|each|every|the)\b/iu;
+
 /** Before a statement whose subject is in one that is left out. */
 export const GAP = '… ';
+
+/** What the answer says was done: statements that begin so, and the items of lists of it. */
+export function findDeeds(statements: readonly Statement[]): string[] {
+  const told = statements.filter((each) => isTelling(each) && !ASIDE.test(each.heading) && !isOption(each));
+  const deeds = told.flatMap(({ text, short, items }) => {
+    const outer = items.filter(({ isNested }) => !isNested);
+    const changed = outer.filter((item) => CHANGED.test(item.text));
+    if (outer.length > 1 && changed.length > outer.length / 2) return changed.map((item) => item.text);
+    return DID.test(text) ? [items.length > 0 ? short : text] : [];
+  });
+  return [...new Set(deeds.map((text) => trimEnd(text, ' …:.')))].filter((text) => contentTokens(text).length > 1);
+}
+
+/** The least that a deed is cut to. */
+const DEED_CHARS = 64;
+/** Leads in what was cut. */
+const DANGLING = /(?: (?:that|to|both|with|from|as|in|into|and|for|by|the|an?|of|on)){0,3}[:：]?(?: \d)?$/i;
+
+/** Those that name most, each cut so that all have room. */
+export function joinDeeds(deeds: readonly string[], maxChars: number): string {
+  const most = Math.max(1, Math.floor(maxChars / DEED_CHARS));
+  const ranked = deeds.toSorted((one, other) => getValues(other).length - getValues(one).length);
+  const shown = deeds.filter((text) => ranked.indexOf(text) < most);
+  const join = (room: number): string => shown.map((text) => shortenDeed(text, room)).join('; ');
+  let room = Math.floor(maxChars / shown.length) - 2;
+  while (room < maxChars && join(room + 10).length <= maxChars) room += 10;
+  return join(room);
+}
+
+/** Without a lead-in, or half a name, at its end. A path alone says nothing. */
+function shortenDeed(whole: string, maxChars: number): string {
+  const short = shorten(whole, maxChars);
+  const text = (CHANGED.test(short) ? short : clip(whole, maxChars)).replace(DANGLING, '');
+  return text.split('`').length % 2 === 0 ? `${text.slice(0, text.lastIndexOf('`')).trimEnd()}…` : text;
+}
 
 /** The first statement where it is short, conclusions, then the end backwards: answers conclude last. */
 export function concluding(statements: readonly Statement[]): Statement[] {

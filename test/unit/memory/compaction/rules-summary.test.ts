@@ -292,6 +292,50 @@ describe('a summary without a model', () => {
     expect(lines(later.brief)[0]).toMatch(/^Goal: Write page 1 .*; last asked: Write page 5 /);
   });
 
+  describe('of a turn with several changes the brief', () => {
+    const report = [
+      "Done! Here's a summary of the changes:",
+      '',
+      '1. **`agents/claude.ts`**: Added a `lookPath` field',
+      '2. **`agents/gemini.ts`**: Added the same field',
+      '3. **`ci.yml`**: Removed the step that makes stub binaries, which no test needs after these changes',
+    ].join('\n');
+    const edit = (prompt: string, answer: string) => ({ ...say(prompt, answer), edited: true as const });
+    const change = edit('Find a way to test the agents without stub binaries.', report);
+    const deeds =
+      '`agents/claude.ts`: Added a `lookPath` field; `agents/gemini.ts`: Added the same field; ' +
+      '`ci.yml`: Removed the step that makes stub binaries';
+    const step = edit('The error message should be lower case.', 'Done. The message of `lookPath` is lower case now.');
+    const lines = (...turns: ReturnType<typeof say>[]) => compact(turns).brief.active.map(({ text }) => text);
+    const starting = (kind: string, all: readonly string[]) => all.filter((text) => text.startsWith(kind));
+
+    test('tells all of them where the work is, before a small step that follows', () => {
+      expect(starting('Stands: ', lines(change, step))).toEqual([
+        expect.stringContaining(`Stands: ${deeds}`),
+        'Stands: The message of `lookPath` is lower case now',
+      ]);
+      expect(lines(change)).toContainEqual(expect.stringMatching(/^Stands: Here's a summary of the changes: 1\. /));
+    });
+
+    test('lists them as done after other changes', () => {
+      const other = 'Changes made: \n\n- Split `bill.ts` into two files\n- Renamed `pay` to `settle` in `bill.ts`';
+      const all = lines(change, step, edit('Split the file of the bill.', other));
+      expect(starting('Done: ', all)[0]).toContain(`Done: ${deeds}`);
+      expect(starting('Stands: ', all)).toHaveLength(1);
+    });
+
+    test('cuts each of them rather than the last ones', () => {
+      const names = ['router', 'parser', 'writer', 'reader'];
+      const long = (name: string) =>
+        `- Moved the ${name} to \`${name}.ts\` ${'because the old file was long '.repeat(6)}`;
+      const [line = ''] = starting(
+        'Stands: ',
+        lines(edit('Split the file.', `All moved:\n\n${names.map(long).join('\n')}`), step),
+      );
+      for (const name of names) expect(line).toContain(`Moved the ${name} to \`${name}.ts\``);
+    });
+  });
+
   test('the brief keeps how the last turn with edits ended when others follow', () => {
     const first = say('Write the page about locks.', 'The page is written.');
     const wish = say('The page about locks is long. Use sections instead.', 'Split `page.md` into sections.');

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { readTurnState } from '../../../../memory/compaction/turn-state.ts';
 import { createTranscriptReader } from '../../../../memory/ingest/claude-transcript.ts';
 import { captureImported, isComplete, turnContentHash } from '../../../../memory/ingest/imported-turn.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
@@ -51,6 +52,24 @@ describe('a transcript of Claude Code', () => {
     ]);
     expect(turns.every(isComplete)).toBe(true);
     expect(skipped).toEqual({ broken: 0, other: 3, side: 0, summary: 0 });
+  });
+
+  test('calls a turn unfinished that the user stopped', () => {
+    const line = (uuid: string, parentUuid: string | null, role: 'user' | 'assistant', content: unknown) =>
+      JSON.stringify({ type: role, uuid, parentUuid, sessionId: 's1', message: { role, content } });
+    const lines = [
+      line('a', null, 'user', 'Add a retry to the queue.'),
+      line('b', 'a', 'assistant', [{ type: 'text', text: 'Let me look.' }]),
+      line('c', 'b', 'user', [{ type: 'text', text: '[Request interrupted by user]' }]),
+    ];
+    const typed = line('d', 'c', 'user', 'Which queues are there?');
+    for (const all of [lines, [...lines, typed]]) {
+      const captures = captureImported(read(all).turns, 'claude', 'p');
+      expect(captures.map(({ unfinished }) => unfinished)).toEqual([true, undefined]);
+    }
+    expect(readTurnState(readTurn(captureImported(read(lines).turns, 'claude', 'p')[0] as never)).outcome).toBe(
+      'Not finished: “Add a retry to the queue.”',
+    );
   });
 
   test('takes what is written once more for what was said once', () => {
