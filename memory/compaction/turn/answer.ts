@@ -111,15 +111,18 @@ const NEAR = 4;
 export function inContext(statements: readonly Statement[], question: Statement, maxChars = ITEM_CHARS): string {
   const at = statements.indexOf(question);
   const near = statements.slice(Math.max(0, at - NEAR), at).toReversed();
-  const proposed = near.find(
+  const nearest = near.find(
     ({ text, heading, lead, items, number }, back) =>
       !PRONOUN.test(text) &&
       !/^options?\b/i.test(lead) &&
       (PROPOSES.test(text) ||
         (back === 0 && (items.length > 0 || number !== null || OFFER.test(text) || CONCLUDES.test(heading)))),
   );
+  // Below the heading of a fix, the first statement says what it is.
+  const isBelow = ({ heading }: Statement): boolean => CONCLUDES.test(heading) && heading === nearest?.heading;
+  const proposed = near.findLast(isBelow) ?? nearest;
   const before = (OFFER.test(question.text) ? proposed : undefined) ?? near[0];
-  const isWhole = question.text.length > SHORT_QUESTION && !POINTS_BACK.test(question.text);
+  const isWhole = question.text.length > SHORT_QUESTION && !POINTS_BACK.test(question.text.slice(0, SHORT_QUESTION));
   if (before === undefined || isWhole || question.items.length > 0) return question.text;
   const room = Math.max(SHORT_QUESTION, maxChars - question.text.length - 1);
   const text = before.text.length > room ? clip(before.short, room) : before.text;

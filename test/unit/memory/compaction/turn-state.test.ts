@@ -42,6 +42,14 @@ describe('the state that a turn leaves behind', () => {
     ],
     ['The order stays.\n\nWant me to raise the limit to 40 s?', 'The order stays. Want me to raise the limit to 40 s?'],
     ['## Fix\n\nTake the lock once. Want me to implement it?', 'Take the lock once. Want me to implement it?'],
+    [
+      '## The Fix\n\nThe lock should be taken in `begin`. Callers should not know it. Want me to implement the fix?',
+      'The lock should be taken in `begin`. Want me to implement the fix?',
+    ],
+    [
+      'Quick fix: delete the lock file.\n\nWant me to also change the worker to name its lock files after the day, so that they expire with it?',
+      'Want me to also change the worker to name its lock files after the day, so that they expire with it?',
+    ],
   ])('a yes stands with what is proposed: %s', (told, proposal) => {
     const state = readTurnState(say('yes', 'Done, it is in.'), say('Why does it hang?', told));
     expect(state.accepts).toBe(`“yes” to “${proposal}”`);
