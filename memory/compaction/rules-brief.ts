@@ -113,7 +113,7 @@ function getDeeds(turns: readonly ReadTurn[], last: ReadTurn | undefined, before
   const own = turns.map(({ turn, state }, at): Claim[] => {
     if (turn.edited !== true || turns[at + 1]?.state.amends === true) return [];
     const isTold = (text: string): boolean =>
-      turn === last?.turn && state.outcome.includes(bare(text).slice(0, SAYS_LITTLE));
+      turn === last?.turn && state.outcome.includes(bare(text).slice(0, SAME_CHARS));
     const deeds = state.deeds.filter((text) => !isTold(text));
     const text = deeds.length > 1 ? joinDeeds(deeds, maxChars) : getDone(state.said);
     if (turn === last?.turn) return isTold(text) ? [] : tell(text, turn.turnId);
@@ -184,6 +184,8 @@ function getDone(said: readonly string[]): string {
 }
 
 const SAYS_LITTLE = 60;
+/** Texts of one answer that begin with the same characters are one. */
+const SAME_CHARS = 24;
 
 /** How the last turn ended; with its request where that says too little. */
 function getStand({ asked, outcome }: TurnState): string {

@@ -10,7 +10,7 @@ export const ITEMS = 12;
 const SAID_TRIED = 5;
 /** Says what is done next; after the turn it says nothing. */
 export const NARRATION =
-  /^(?:(?:ok(?:ay)?|great|good|perfect|sure|alright|excellent|got it|right)\b[\s,.!—-]*){0,3}(?:now )?(?:let me|let's (?!use|go)|i'll|i will|i'm going to|i need to|i should|i have (?:an?|the|all) (?:\w{3,14} ){0,2}(?:picture|understanding|context|overview|design|information)\b|first,? (?:let|i)\b|now i|looking at|next,? (?:let|i)\b|here(?:'s| is| are) |(?:now )?(?:try|give) |you can (?:now )?(?:run|try|test|rebuild))/i;
+  /^(?:(?:ok(?:ay)?|great|good|perfect|sure|alright|excellent|got it|right)\b[\s,.!—-]*){0,3}(?:now )?(?:let me|let's (?!use|go)|i'll|i will|i'm going to|i need to|i should|i have (?:an?|the|all) (?:\w{3,14} ){0,2}(?:picture|understanding|context|overview|design|information)\b|first,? (?:let|i)\b|now i\b|looking at|next,? (?:let|i)\b|here(?:'s| is| are) |(?:now )?(?:try|give) |you can (?:now )?(?:run|try|test|rebuild))/i;
 const FILLER =
   /^(?:(?:(?:that'?s |this is )?(?:a |an )?(?:great|good|nice|excellent|interesting|clever|clean) (?:questions?|points?|catch|idea|call|thinking|approach|middle ground|solution)|exactly right|found it|updated|got it)(?=.{0,20}$)|you'?re (?:absolutely |completely )?right|(?:you'?re |you are )?welcome|(?:i'?m )?(?:so )?sorry(?: about that)?|my (?:bad|mistake)|sure|perfect|great|thanks?|thank you|noted|understood|ok(?:ay)?|of course|done|fixed|yes|no|absolutely|exactly|gern(?: geschehen)?|gut|alles klar|verstanden|de nada|vale|de acuerdo|entendido|d'accord|tut mir leid|不客气|抱歉|천만에요|알겠습니다|죄송합니다)[\s.!,—-]*$|^[\p{L}' -]{2,24}!$/iu;
 /** Says that all is well. */
@@ -125,6 +125,9 @@ export function inContext(statements: readonly Statement[], question: Statement,
   const isWhole = question.text.length > SHORT_QUESTION && !POINTS_BACK.test(question.text.slice(0, SHORT_QUESTION));
   if (before === undefined || isWhole || question.items.length > 0) return question.text;
   const room = Math.max(SHORT_QUESTION, maxChars - question.text.length - 1);
+  const after = statements[at + 1];
+  if (OFFER.test(question.text) && after !== undefined && after.items.length > 0)
+    return `${question.text} ${clip(after.short, room)}`;
   const text = before.text.length > room ? clip(before.short, room) : before.text;
   return `${text}${fullStop(text)} ${question.text}`;
 }

@@ -14,7 +14,7 @@ export const ASIDE =
 
 /** Begins with what was done. */
 export const DID =
-  /^(?:(?:i(?:'ve| have)?|also|(?:the )?fix:|(?:key )?changes(?: made)?:|now|both|\d\.) ){0,3}(?:\p{L}{2,14}ed|split|(?:re)?wrote|built|made|set)\b|^now (?:all|both|each|every|the)\b/iu;
+  /^(?:(?:i(?:'ve| have)?|also|(?:the )?fix:|(?:key )?changes(?: made)?:|now|both|\d\.|\p{L}{3,14}ly) ){0,3}(?:\p{L}{2,14}ed|split|(?:re)?wrote|built|made|set)\b|^now (?:all|both|each|every|the)\b/iu;
 
 /** Before a statement whose subject is in one that is left out. */
 export const GAP = '… ';
@@ -22,24 +22,37 @@ export const GAP = '… ';
 /** What the answer says was done: statements that begin so, and the items of lists of it. */
 export function findDeeds(statements: readonly Statement[]): string[] {
   const told = statements.filter((each) => isTelling(each) && !ASIDE.test(each.heading) && !isOption(each));
-  const deeds = told.flatMap(({ text, short, items }) => {
-    const outer = items.filter(({ isNested }) => !isNested);
-    const changed = outer.filter((item) => CHANGED.test(item.text));
-    if (outer.length > 1 && changed.length > outer.length / 2) return changed.map((item) => item.text);
-    return DID.test(text) ? [items.length > 0 ? short : text] : [];
+  const deeds = told.flatMap(({ text, short, items, lead, heading }) => {
+    const outer = items.flatMap(({ isNested, ...item }, at) => {
+      const until = items.findIndex((other, place) => place > at && !other.isNested);
+      const below = items.slice(at + 1, until < 0 ? undefined : until).map((each) => each.text);
+      return isNested ? [] : [[trimEnd(item.text, ':'), ...(below.length === 0 ? [] : [below.join(', ')])].join(': ')];
+    });
+    const changed = CHANGES.test(lead) ? outer : outer.filter((item) => CHANGED.test(item));
+    if (outer.length < 2 || changed.length <= outer.length / 2)
+      return DID.test(text) ? [items.length > 0 ? short : text] : [];
+    const isSentence = CHANGED.test(lead) && lead !== `${heading}: ` && contentTokens(lead).length >= LEAST_LEAD;
+    return [...(isSentence ? [lead] : []), ...changed];
   });
   return [...new Set(deeds.map((text) => trimEnd(text, ' …:.')))].filter((text) => contentTokens(text).length > 1);
 }
 
+/** A lead-in with fewer words of content only announces. */
+const LEAST_LEAD = 3;
+const LEAST_HEADLINE = 6;
 /** The least that a deed is cut to. */
 const DEED_CHARS = 64;
 /** Leads in what was cut. */
 const DANGLING = /(?: (?:that|to|both|with|from|as|in|into|and|for|by|the|an?|of|on)){0,3}[:：]?(?: \d)?$/i;
 
-/** Those that name most, each cut so that all have room. */
+/** Those that name most, and the first where it is a sentence of its own, each cut so that all have room. */
 export function joinDeeds(deeds: readonly string[], maxChars: number): string {
   const most = Math.max(1, Math.floor(maxChars / DEED_CHARS));
-  const ranked = deeds.toSorted((one, other) => getValues(other).length - getValues(one).length);
+  const rank = (text: string): number =>
+    text === deeds[0] && contentTokens(text).length >= LEAST_HEADLINE
+      ? Number.POSITIVE_INFINITY
+      : getValues(text).length;
+  const ranked = deeds.toSorted((one, other) => rank(other) - rank(one));
   const shown = deeds.filter((text) => ranked.indexOf(text) < most);
   const join = (room: number): string => shown.map((text) => shortenDeed(text, room)).join('; ');
   let room = Math.floor(maxChars / shown.length) - 2;
@@ -50,7 +63,7 @@ export function joinDeeds(deeds: readonly string[], maxChars: number): string {
 /** Without a lead-in, or half a name, at its end. A path alone says nothing. */
 function shortenDeed(whole: string, maxChars: number): string {
   const short = shorten(whole, maxChars);
-  const text = (CHANGED.test(short) ? short : clip(whole, maxChars)).replace(DANGLING, '');
+  const text = (CHANGED.test(short) ? short : clip(shorten(whole, whole.length), maxChars)).replace(DANGLING, '');
   return text.split('`').length % 2 === 0 ? `${text.slice(0, text.lastIndexOf('`')).trimEnd()}…` : text;
 }
 

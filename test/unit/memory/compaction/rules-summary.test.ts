@@ -324,6 +324,21 @@ describe('a summary without a model', () => {
       expect(starting('Stands: ', all)).toHaveLength(1);
     });
 
+    test('names what a list is about, and what is below its items', () => {
+      const removed = [
+        'The `start` command has been removed completely:',
+        '',
+        '1. Deleted two files:',
+        '   - `start.go`',
+        '   - `start_test.go`',
+        '2. Removed its registration from `root.go`',
+      ].join('\n');
+      expect(starting('Stands: ', lines(edit('Remove the start command.', removed), step))[0]).toBe(
+        'Stands: The `start` command has been removed completely; Deleted two files: `start.go`, `start_test.go`; ' +
+          'Removed its registration from `root.go`',
+      );
+    });
+
     test('cuts each of them rather than the last ones', () => {
       const names = ['router', 'parser', 'writer', 'reader'];
       const long = (name: string) =>

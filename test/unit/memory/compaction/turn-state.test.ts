@@ -47,6 +47,10 @@ describe('the state that a turn leaves behind', () => {
       'The lock should be taken in `begin`. Want me to implement the fix?',
     ],
     [
+      'The lock is taken twice. That should change.\n\nWant me to do it? I would:\n\n1. Take the lock in `begin`\n2. Drop the other one',
+      'Want me to do it? I would: 1. Take the lock in `begin`; 2. Drop the other one',
+    ],
+    [
       'Quick fix: delete the lock file.\n\nWant me to also change the worker to name its lock files after the day, so that they expire with it?',
       'Want me to also change the worker to name its lock files after the day, so that they expire with it?',
     ],
@@ -54,6 +58,11 @@ describe('the state that a turn leaves behind', () => {
     const state = readTurnState(say('yes', 'Done, it is in.'), say('Why does it hang?', told));
     expect(state.accepts).toBe(`“yes” to “${proposal}”`);
   });
+
+  test.each(['Now it reads as `checkpoint.Pattern` everywhere.', 'Now installs need no network.'])(
+    'an answer that begins with Now is told: %s',
+    (told) => expect(readTurnState(say('Import the package by its name.', `Done. ${told}`)).outcome).toContain(told),
+  );
 
   test('leaves out commands that Claude Code runs itself, typed before the prompt', () => {
     const before = say('Which font for the headings?', 'I recommend Libertinus.');
