@@ -93,8 +93,7 @@ export function getReply(typed: string, turn: TurnText, before: TurnText | undef
     const others = [...options].filter(([label]) => !labels.includes(label)).map(([, text]) => getName(text));
     const isSole = picked.length === 1 && others.length <= 4 && others.length > 0 && isChosen && !isSeveral;
     const room = Math.floor((ITEM_CHARS - reply.length) / picked.length);
-    const asked = said.at(-1)?.text ?? '';
-    const isOffer = OFFER.test(asked) && !OF_OPTION.test(picked[0] ?? '');
+    const isOffer = said.slice(-2).some((each) => OFFER.test(each.text)) && !OF_OPTION.test(picked[0] ?? '');
     const rejected =
       isSole && words.size === 0
         ? clip(`; ${isOffer || FIRST.test(reply) ? 'left out' : 'rejected'}: ${others.join(', ')}`, 120)
