@@ -4,7 +4,7 @@ import type { TurnText } from '../model/turn.ts';
 import type { SummaryResult } from '../models/model.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { isNearDuplicate, sharedWords } from '../text/paraphrase.ts';
-import { ASKS, asksUser, findTask, getValues, splitSentences } from '../text/sentences.ts';
+import { ASKS, asksUser, findTask, getValues, isQuestion, splitSentences } from '../text/sentences.ts';
 import { readStateQuery } from '../text/state-query.ts';
 import { findStatements } from '../text/statements.ts';
 import { createSettled, findTakenBack, readReport, reportsDone } from '../text/validity.ts';
@@ -242,7 +242,7 @@ function isTask({ turn, state }: ReadTurn): boolean {
 /** Says something itself; several lines in which nothing was typed, and for which nothing was edited, may be pasted. */
 function isSaid({ turn: { user, edited }, state: { asked, isTyped } }: ReadTurn): boolean {
   const isOwn = isTyped || edited === true || !user.trim().includes('\n') || REQUESTS.test(asked);
-  return isOwn && contentTokens(findTask(asked)).length > 1;
+  return isOwn && contentTokens(findTask(asked)).length > (isQuestion(asked) ? 0 : 1);
 }
 
 /** Of a longer prompt, from the sentence on that asks for something. */

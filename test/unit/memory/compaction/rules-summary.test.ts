@@ -163,6 +163,8 @@ describe('a summary without a model', () => {
     expect(goal(ask, more, ask)).toBe(
       'Goal: Add a test for the import of empty pages; last asked: how does the import read pages?',
     );
+    const short = say('and where do we get the token?', 'In the settings of the account.');
+    expect(goal(ask, more, short)).toMatch(/; last asked: (?:and )?where do we get the token\?$/);
   });
 
   test.each([
