@@ -66,7 +66,7 @@ export function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): Sum
   let newest = distinct(all).slice(-MOST_DECIDED);
   // A small step at the end does not tell where the work is: the last report of several changes does.
   const isSmall = last !== undefined && last.state.deeds.length <= 1;
-  const getReports = (): Claim[] => (isSmall ? done.filter(({ text }) => text.includes('; ')).slice(-1) : []);
+  const getReports = (): Claim[] => (isSmall ? done.slice(-1).filter(({ text }) => text.includes('; ')) : []);
   const getActive = (): Claim[] => [
     ...getGoal(turns, rest(BRIEF.goal)),
     ...done.filter((each) => !getReports().includes(each)),
