@@ -92,13 +92,8 @@ function asSent(history: readonly Json[]): readonly Json[] {
   return history.map((message, index) => {
     if (message.role !== 'user' || !Array.isArray(message.content)) return message;
     const blocks = message.content.filter(isRecord);
-    if (index === newest) {
-      const last = blocks.length - 1;
-      return {
-        ...message,
-        content: blocks.map((block, at) => (at === last ? { ...block, cache_control: CONTROL } : block)),
-      };
-    }
+    if (index === newest)
+      return { ...message, content: [...blocks.slice(0, -1), { ...blocks.at(-1), cache_control: CONTROL }] };
     return blocks.length === 1 && blocks[0]?.type === 'text' ? { ...message, content: blocks[0].text } : message;
   });
 }

@@ -2,9 +2,10 @@ import os from 'node:os';
 import { CometError } from '../../common/errors.ts';
 import { onSignals } from '../../engine/lifecycle/index.ts';
 import type { Term } from '../terminal/term.ts';
-import { createDirect, createProgress, getOutcome, type Outcome, printOutcome } from './report.ts';
+import type { SentRequest } from './client.ts';
+import { getOutcome, type Outcome, printOutcome, showTurn } from './report.ts';
 import { type RecalledLine, storyBrain } from './response.ts';
-import { createStoryClock, type Morning, openStage, playStory, type Stage, type StageOptions } from './run.ts';
+import { createStoryClock, openStage, playStory, type Stage, type StageOptions } from './run.ts';
 import { STORY } from './story.ts';
 
 type DemoOptions = Pick<StageOptions, 'env' | 'term' | 'keep'> & { readonly json: boolean };
@@ -15,49 +16,33 @@ type DemoOptions = Pick<StageOptions, 'env' | 'term' | 'keep'> & { readonly json
  * @throws CometError `demo_failed` when something was refused, nothing was cut or a question stayed unanswered
  */
 export async function runDemo(options: DemoOptions): Promise<void> {
-  const { term, json } = options;
+  const { term, json, keep } = options;
   const startedMs = Date.now();
-  const progress = createProgress(term, json);
+  const say = (what: string): void => {
+    if (!json) term.progress(what === '' ? '' : `comet-cc demo: ${what}…`);
+  };
   const clock = createStoryClock();
-  const direct = createDirect();
-  const linesByPrompt = new Map<string, RecalledLine>();
-  const bodyByPrompt = new Map<string, Buffer>();
-  const bodies: Buffer[] = [];
-  const mornings: Morning[] = [];
-  const brain = storyBrain(STORY, (question, at) => at !== null && linesByPrompt.set(question.prompt, at));
+  const found = new Map<string, RecalledLine>();
+  const sent: (SentRequest & { readonly atMs: number })[] = [];
+  const brain = storyBrain(STORY, (question, at) => at !== null && found.set(question.prompt, at));
   const opening = openStage({ ...options, brain, clock });
   const signals = closeOnSignal(opening, term);
   try {
-    progress.say('making certificates, starting guard and engine');
+    say('making certificates, starting guard and engine');
     const stage = await opening;
     let outcome: Outcome;
     try {
-      const answers = await playStory(stage, STORY, {
+      const played = await playStory(stage, STORY, {
         clock,
-        onRequest: (request) => {
-          direct.add(request, clock.now());
-          bodyByPrompt.set(request.prompt, request.body);
-          bodies.push(request.body);
-        },
-        onTurn: progress.turn,
-        onMorning: (morning) => mornings.push(morning),
+        onRequest: (request) => sent.push({ ...request, atMs: clock.now() }),
+        onTurn: (turn) => json || showTurn(term, turn),
       });
-      progress.say('waiting for memory');
-      outcome = await getOutcome(stage, {
-        direct: direct.bill(),
-        found: linesByPrompt,
-        answers,
-        asked: bodyByPrompt,
-        bodies,
-        morning: mornings[0] ?? null,
-        story: STORY,
-        keep: options.keep,
-        startedMs,
-      });
+      say('waiting for memory');
+      outcome = await getOutcome(stage, { ...played, sent, found, keep, startedMs });
     } finally {
-      progress.say('cleaning up');
+      say('cleaning up');
       await stage.close();
-      progress.end();
+      say('');
     }
     if (json) term.json(outcome);
     else printOutcome(outcome, term);
@@ -67,7 +52,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     if (signals.received()) await new Promise<never>(() => {});
     throw error;
   } finally {
-    progress.end();
+    say('');
     signals.stop();
   }
 }

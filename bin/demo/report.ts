@@ -6,58 +6,55 @@ import { table, wrapped } from '../terminal/table.ts';
 import type { Term } from '../terminal/term.ts';
 import type { SentRequest } from './client.ts';
 import type { Channel, RecalledLine } from './response.ts';
-import type { Morning, Played, Stage } from './run.ts';
-import { isQuestion, type StorySession } from './story.ts';
+import type { Played, PlayedStory, Stage } from './run.ts';
+import { isQuestion, STORY } from './story.ts';
 
 /** What `--json` prints. */
 export type Outcome = Awaited<ReturnType<typeof getOutcome>>;
 type QuestionOutcome = Outcome['questions'][number];
 
-interface Evidence {
-  readonly direct: Bill;
+interface Evidence extends PlayedStory {
+  /** By prompt. */
   readonly found: ReadonlyMap<string, RecalledLine>;
-  /** The client's own body by the prompt it asked. */
-  readonly asked: ReadonlyMap<string, Buffer>;
-  readonly answers: ReadonlyMap<string, string>;
-  /** Every body as the client sent it. */
-  readonly bodies: readonly Buffer[];
-  readonly morning: Morning | null;
-  readonly story: readonly StorySession[];
+  /** As the client sent them. */
+  readonly sent: readonly (SentRequest & { readonly atMs: number })[];
   readonly keep: boolean;
   readonly startedMs: number;
 }
 
 export async function getOutcome(stage: Stage, evidence: Evidence) {
-  const { direct, story, morning } = evidence;
-  const through = getBill(stage.standin.requests);
+  const { sent, morning } = evidence;
+  const bodies = sent.map(({ body }) => body);
+  const direct = getDirectBill(sent);
+  const through = getBill(stage.standin.requests.filter(({ kind }) => kind === 'messages'));
   const { epochs, cuts } = getEpochs(stage.standin.requests);
   const nodes = await stage.engine.call('nodes/list', { all: true });
   const { tokens, savings } = await stage.engine.call('status', {});
-  const receipts = checkReceipts(await stage.engine.call('receipts/list', {}), evidence.bodies, stage.standin.requests);
-  const restored = await checkRestored(stage, story, evidence.bodies);
-  const questions = story
-    .flatMap((session) => session.turns.filter(isQuestion))
-    .map((question) => {
-      const line = evidence.found.get(question.prompt) ?? null;
-      const answer = evidence.answers.get(question.prompt) ?? '';
-      return {
-        question: question.prompt,
-        /** What came back to the client. */
-        answer,
-        answered: question.right.test(answer),
-        node_id: line?.nodeId ?? null,
-        /** Of that node; null where there is none by that id. */
-        summary: nodes.find((node) => node.node_id === line?.nodeId)?.summary ?? null,
-        channel: line?.channel ?? null,
-        line: line?.line ?? null,
-        /** Whether the answer stood in what Claude Code itself sent with the question. */
-        in_client_request: question.right.test(evidence.asked.get(question.prompt)?.toString('utf8') ?? ''),
-      };
-    });
+  const receipts = checkReceipts(await stage.engine.call('receipts/list', {}), bodies, stage.standin.requests);
+  const restored = await checkRestored(stage, bodies);
+  const turns = STORY.flatMap((session) => session.turns);
+  const questions = turns.filter(isQuestion).map(({ prompt, right }) => {
+    const line = evidence.found.get(prompt) ?? null;
+    const answer = evidence.answers.get(prompt) ?? '';
+    const asked = sent.findLast((request) => request.prompt === prompt);
+    return {
+      question: prompt,
+      /** What came back to the client. */
+      answer,
+      answered: right.test(answer),
+      node_id: line?.nodeId ?? null,
+      /** Of that node; null where there is none by that id. */
+      summary: nodes.find((node) => node.node_id === line?.nodeId)?.summary ?? null,
+      channel: line?.channel ?? null,
+      line: line?.line ?? null,
+      /** Whether the answer stood in what Claude Code itself sent with the question. */
+      in_client_request: right.test(asked?.body.toString('utf8') ?? ''),
+    };
+  });
   const problems = [
     ...(through.refused > 0 ? [`${through.refused} requests were refused`] : []),
     ...(cuts === 0 ? ['nothing was cut'] : []),
-    ...(morning === null || morning.file === null ? ['the last morning has no brief'] : []),
+    ...(morning?.file ? [] : ['the last morning has no brief']),
     ...(receipts.true < receipts.checked ? [`${receipts.checked - receipts.true} receipts are wrong`] : []),
     ...(restored.equal < restored.messages ? [`${restored.messages - restored.equal} messages are not as sent`] : []),
     ...questions.filter(({ answered }) => !answered).map(({ question }) => `nothing answered "${question}"`),
@@ -68,8 +65,8 @@ export async function getOutcome(stage: Stage, evidence: Evidence) {
   return {
     ok: problems.length === 0,
     problems,
-    sessions: story.length,
-    turns: story.reduce((sum, session) => sum + session.turns.length, 0),
+    sessions: STORY.length,
+    turns: turns.length,
     requests: through.requests,
     refused: through.refused,
     tokens: { received: direct.tokens, sent: through.tokens, saved: direct.tokens - through.tokens },
@@ -119,11 +116,11 @@ function checkReceipts(
 }
 
 /** Holds the restored messages of each session against every form in which the client sent them. */
-async function checkRestored(stage: Pick<Stage, 'engine'>, story: readonly StorySession[], bodies: readonly Buffer[]) {
+async function checkRestored(stage: Pick<Stage, 'engine'>, bodies: readonly Buffer[]) {
   const sent = new Set(bodies.flatMap(contentDigests));
   let messages = 0;
   let equal = 0;
-  for (const session of story) {
+  for (const session of STORY) {
     const last = bodies.findLast((body) => body.includes(session.id));
     // The last answer was not sent any more.
     const count = last === undefined ? 0 : contentDigests(last).length;
@@ -142,30 +139,35 @@ function contentDigests(body: Buffer): string[] {
 }
 
 /** Prompts only; tokens as the mock upstream counts them, cost in tokens of uncached input. */
-export type Bill = Readonly<typeof NO_COST>;
+type Bill = Readonly<typeof NO_COST>;
 
 const NO_COST = { requests: 0, refused: 0, tokens: 0, cacheRead: 0, cacheWrite: 0, cost: 0 };
 
 /** The same conversation sent direct: the client's own bodies before a judge with a cache of its own. */
-export function createDirect() {
+function getDirectBill(sent: Evidence['sent']): Bill {
   // What the proxy changed is not in these bodies, so the signatures of the answers cannot fit them.
   const judge = createJudge({ enforceThinking: false });
-  let bill = NO_COST;
-  return {
-    add({ body, headers }: SentRequest, atMs: number): void {
-      const verdict = judge.judge({ body, headers, atMs });
-      const usage = verdict.refusal === null ? verdict.usage : null;
-      bill = addUsage(bill, usage, verdict.refusal === null ? verdict.cost : 0);
-    },
-    bill: (): Bill => bill,
-  };
+  const verdicts = sent.map((request) => judge.judge(request));
+  return getBill(verdicts.map((verdict) => (verdict.refusal === null ? verdict : { usage: null, cost: 0 })));
 }
 
-/** What reached the mock upstream. */
-export function getBill(requests: readonly ServedRequest[]): Bill {
-  return requests
-    .filter((request) => request.kind === 'messages')
-    .reduce((bill, request) => addUsage(bill, request.usage, request.cost), NO_COST);
+/** `usage` is null where a request was refused. */
+type Billed = Pick<ServedRequest, 'cost'> & {
+  readonly usage: Omit<NonNullable<ServedRequest['usage']>, 'output'> | null;
+};
+
+function getBill(requests: readonly Billed[]): Bill {
+  return requests.reduce((bill, { usage, cost }) => {
+    const cacheWrites = usage === null ? 0 : usage.cacheWrite5m + usage.cacheWrite1h;
+    return {
+      requests: bill.requests + 1,
+      refused: bill.refused + (usage === null ? 1 : 0),
+      tokens: bill.tokens + (usage === null ? 0 : usage.input + usage.cacheRead + cacheWrites),
+      cacheRead: bill.cacheRead + (usage?.cacheRead ?? 0),
+      cacheWrite: bill.cacheWrite + cacheWrites,
+      cost: bill.cost + cost,
+    };
+  }, NO_COST);
 }
 
 /** Number of epochs of a session: its first request, and every cut. */
@@ -183,45 +185,16 @@ function getPreamble(body: Json | null): string[] {
     .filter((text) => text.startsWith('<comet-cc-memory'));
 }
 
-function addUsage(
-  bill: Bill,
-  usage: ServedRequest['usage'] | Omit<NonNullable<ServedRequest['usage']>, 'output'>,
-  cost: number,
-): Bill {
-  const cacheWrites = usage === null ? 0 : usage.cacheWrite5m + usage.cacheWrite1h;
-  return {
-    requests: bill.requests + 1,
-    refused: bill.refused + (usage === null ? 1 : 0),
-    tokens: bill.tokens + (usage === null ? 0 : usage.input + usage.cacheRead + cacheWrites),
-    cacheRead: bill.cacheRead + (usage?.cacheRead ?? 0),
-    cacheWrite: bill.cacheWrite + cacheWrites,
-    cost: bill.cost + cost,
-  };
-}
-
 const EVERY = 10;
 const WIDTH = 80;
 const BAR = 24;
 
-/** One line that renews itself on a terminal, else a line every ten turns; nothing beside a JSON document. */
-export function createProgress(term: Term, json: boolean) {
-  const live = process.stderr.isTTY === true;
-  return {
-    say: (what: string): void => {
-      if (!json) term.progress(`comet-cc demo: ${what}…`);
-    },
-    turn: ({ turns, of, session }: Played): void => {
-      if (json) return;
-      const done = Math.round((BAR * turns) / of);
-      if (live)
-        term.progress(`[${'='.repeat(done)}${' '.repeat(BAR - done)}] turn ${turns} of ${of}, session ${session}`);
-      else if (turns % EVERY === 0) term.say(`comet-cc demo: turn ${turns} of ${of}`);
-    },
-    /** Leaves no line behind. */
-    end: (): void => {
-      if (!json) term.progress('');
-    },
-  };
+/** One line that renews itself on a terminal, else a line every ten turns. */
+export function showTurn(term: Term, { turns, of, session }: Played): void {
+  const done = Math.round((BAR * turns) / of);
+  if (process.stderr.isTTY)
+    term.progress(`[${'='.repeat(done)}${' '.repeat(BAR - done)}] turn ${turns} of ${of}, session ${session}`);
+  else if (turns % EVERY === 0) term.say(`comet-cc demo: turn ${turns} of ${of}`);
 }
 
 const CHANNELS: Readonly<Record<Channel, string>> = {

@@ -110,12 +110,9 @@ export function createStoryClock() {
   };
 }
 
-/**
- * Plays every session of the story through the stage.
- *
- * @returns the last answer to each prompt, as it came back to the client
- * @throws CometError where a request does not come back
- */
+export type PlayedStory = Awaited<ReturnType<typeof playStory>>;
+
+/** Plays every session of the story through the stage. @throws CometError where a request does not come back */
 export async function playStory(
   stage: Stage,
   story: readonly StorySession[],
@@ -123,18 +120,19 @@ export async function playStory(
     readonly clock: ReturnType<typeof createStoryClock>;
     readonly onRequest: (request: SentRequest) => void;
     readonly onTurn: (played: Played) => void;
-    /** Called before the last session. */
-    readonly onMorning: (morning: Morning) => void;
   },
-): Promise<ReadonlyMap<string, string>> {
+) {
+  /** To each prompt the last one, as it came back to the client. */
   const answers = new Map<string, string>();
+  /** Of the last session. */
+  let morning: Awaited<ReturnType<typeof dream>> | null = null;
   const of = story.reduce((sum, session) => sum + session.turns.length, 0);
   let turns = 0;
   for (const [at, session] of story.entries()) {
     options.clock.advance(session.pauseMs);
     // The engine summarizes a session's remaining turns after a long pause; the demo does it at once.
     if (session.pauseMs > 0) await stage.engine.call('flush', { timeoutMs: FLUSH_MS });
-    if (at > 0 && at === story.length - 1) options.onMorning(await dream(stage));
+    if (at > 0 && at === story.length - 1) morning = await dream(stage);
     const client = createClient(stage.way, session, (request) => {
       options.clock.advance(REQUEST_MS);
       options.onRequest(request);
@@ -146,10 +144,8 @@ export async function playStory(
       options.onTurn({ turns, of, session: at + 1 });
     }
   }
-  return answers;
+  return { answers, morning };
 }
-
-export type Morning = Awaited<ReturnType<typeof dream>>;
 
 /** What a session begins with after the nightly pass; `file`: of the brief, null where there is none. */
 async function dream({ engine }: Stage) {

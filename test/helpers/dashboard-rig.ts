@@ -60,7 +60,7 @@ export async function openDashboardRig(): Promise<DashboardRig> {
   };
   try {
     const ignore = (): void => {};
-    await playStory(stage, STORY, { clock, onRequest: ignore, onTurn: ignore, onMorning: ignore });
+    await playStory(stage, STORY, { clock, onRequest: ignore, onTurn: ignore });
     for (const task of TASKS) await engine.call('tasks/add', { ...task, projectDir: PROJECT_DIR, by: 'user' });
     const { url: link } = await engine.call('ui/open', {});
     const url = new URL('/', link).href;
