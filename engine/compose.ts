@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { leafSource } from '../certs/index.ts';
+import { loadLeaf } from '../certs/index.ts';
 import { DAY_MS, finishesWithin, systemClock } from '../common/async.ts';
 import { type Config, loadConfig, readSettings, writeSetting } from '../common/config.ts';
 import { CometError } from '../common/errors.ts';
@@ -23,6 +23,7 @@ import {
   openJoinedFolders,
   openMemory,
   type ShareSettings,
+  type Sharing,
   type UsageCounter,
   type UsageStore,
 } from '../memory/index.ts';
@@ -51,7 +52,7 @@ import { createUi } from './api/ui/index.ts';
 import { createUndo } from './api/ui/snapshot.ts';
 import { libraryFolders } from './api/ui/watch-files.ts';
 import { cutRule } from './cut-config.ts';
-import { deferredMemory, deferredSharing, deferredTasks } from './deferred.ts';
+import { deferred, deferredMemory } from './deferred.ts';
 import { faultAt, readFaults, turnFaults, withFaults } from './lifecycle/fault.ts';
 import { openHostMark } from './lifecycle/host.ts';
 import { createIdleSteps } from './lifecycle/memory.ts';
@@ -141,11 +142,12 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
   const ui = getUi(config, paths, () => services, log);
   const removals = getRemovals({ memory, receipts, linked, opened }, paths.uiRemovalsFile, log);
   const services: EngineServices = {
-    ...getServices({ config, paths, log }, { memory, policy, ledger, budget, linked, subagents }),
-    ...shellServices(env, paths, redactor),
+    ...getServices({ config, paths, log, env, redactor, memory, policy, ledger, budget, linked, subagents }),
     ...{ ledger, activity: proxy.activity, quota: budget.limits },
     ...{ seals, receipts, removals },
-    ...{ tasks: deferredTasks(opening), sharing: deferredSharing(opening) },
+    tasks: deferred(opening, ({ tasks }) => tasks, { due: () => [] }),
+    // Always there: `openMemory` gets the settings of `share`.
+    sharing: deferred(opening, ({ sharing }) => sharing as Sharing, { status: async () => null, wake() {} }),
     opened,
     requests: proxy.stats,
     recalls: rewriter.recalls,
@@ -269,32 +271,22 @@ function getRemovals(
   return removals;
 }
 
-/** The part of the API's services that rests on the shell that started the daemon. */
-function shellServices(env: NodeJS.ProcessEnv, paths: HomePaths, { text: redact }: Redactor) {
-  const { now } = systemClock;
-  const set = readSettings(env).filter(({ key, source }) => source === 'environment' && !PASSED_ON.includes(key));
-  return {
-    environment: set.filter(({ value, fallback }) => value !== fallback).map(({ variable }) => variable),
-    health: createHealth({ paths, env, now }),
-    pausing: createPauseSwitch(paths.pausesFile, now),
-    undo: createUndo(now),
-    titles: createSessionTitles(claudeDirectory(env), redact),
-  };
-}
-
-interface ServiceParts extends Pick<EngineServices, 'memory' | 'policy'> {
+interface ServiceParts extends Pick<EngineServices, 'memory' | 'policy'>, Pick<EngineOptions, 'env'> {
+  readonly config: Config;
+  readonly paths: HomePaths;
+  readonly log: Log;
+  readonly redactor: Redactor;
   readonly ledger: CostLedger;
   readonly budget: Budget;
   readonly linked: LinkedBlock;
   readonly subagents: ReturnType<typeof getSubagents>;
 }
 
-/** The part of the API's services that rests on memory and policy. */
-function getServices(
-  { config, paths, log }: { readonly config: Config; readonly paths: HomePaths; readonly log: Log },
-  { memory, policy, ledger, budget, linked, subagents }: ServiceParts,
-) {
+/** The part of the API's services that needs nothing of the proxy. */
+function getServices(parts: ServiceParts) {
+  const { config, paths, log, env, redactor, memory, policy, ledger, budget, linked, subagents } = parts;
   const { now } = systemClock;
+  const set = readSettings(env).filter(({ key, source }) => source === 'environment' && !PASSED_ON.includes(key));
   const getProject = createProjectOf(now, openJoinedFolders(paths.projectsFile));
   return {
     memory,
@@ -314,6 +306,11 @@ function getServices(
     costs: () => getCosts(ledger, now()),
     budget: () => getBudget(config, budget),
     version: VERSION,
+    environment: set.filter(({ value, fallback }) => value !== fallback).map(({ variable }) => variable),
+    health: createHealth({ paths, env, now }),
+    pausing: createPauseSwitch(paths.pausesFile, now),
+    undo: createUndo(now),
+    titles: createSessionTitles(claudeDirectory(env), redactor.text),
   };
 }
 
@@ -346,10 +343,14 @@ function proxyConfig(config: Config, env: NodeJS.ProcessEnv, paths: HomePaths, l
       ...(config.upstreamCa === '' ? {} : { caFile: config.upstreamCa }),
       route: createRoute(config.upstreamProxy === 'off' ? '' : config.upstreamProxy, noProxy),
     },
-    certs: leafSource({
-      ...{ paths, now: systemClock.now },
-      onRefused: (doubt) => log.error('the leaf is not served', { ...doubt }),
-    }),
+    certs: {
+      leaf() {
+        const state = loadLeaf(paths, systemClock.now());
+        if (state.kind === 'usable') return state.leaf;
+        log.error('the leaf is not served', { ...state });
+        return null;
+      },
+    },
     targetHost: TARGET_HOST,
     rewriteDeadlineMs: config.trim.deadlineMs,
   };

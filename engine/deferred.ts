@@ -1,6 +1,6 @@
 import { CometError, getReason } from '../common/errors.ts';
 import type { CapturedTurn } from '../common/turn.ts';
-import type { Memory, MemoryStatus, Sharing, Tasks } from '../memory/index.ts';
+import type { Memory, MemoryStatus } from '../memory/index.ts';
 
 /** Turns kept while the store opens; Claude Code's next request offers the rest again. */
 const WAITING_TURNS = 1_000;
@@ -15,11 +15,11 @@ export const OPENING = 'the store is still opening';
  * A service that opens later. Until then the methods in `meanwhile` answer at once, and every other call waits; where
  * the opening fails, `meanwhile` keeps answering and other calls reject.
  */
-export function deferred<T extends object>(opening: Promise<T>, meanwhile: Partial<T>): T {
-  let service: T | null = null;
+export function deferred<O, T extends object>(opening: Promise<O>, pick: (opened: O) => T, meanwhile: Partial<T>): T {
+  let service: Partial<T> | null = null;
   opening.then(
     (opened) => {
-      service = opened;
+      service = pick(opened);
     },
     () => undefined,
   );
@@ -30,10 +30,8 @@ export function deferred<T extends object>(opening: Promise<T>, meanwhile: Parti
       // An object with `then` would be taken for a promise.
       if (name === 'then') return undefined;
       return (...args: unknown[]) => {
-        if (service !== null) return call(service, name, args);
-        return Object.hasOwn(meanwhile, name)
-          ? call(meanwhile, name, args)
-          : opening.then((opened) => call(opened, name, args));
+        if (service !== null || Object.hasOwn(meanwhile, name)) return call(service ?? meanwhile, name, args);
+        return opening.then((opened) => call(pick(opened), name, args));
       };
     },
   });
@@ -41,35 +39,22 @@ export function deferred<T extends object>(opening: Promise<T>, meanwhile: Parti
 
 /** Memory that may open late, or never: until then nothing is known, plans are replayed, and captured turns wait. */
 export function deferredMemory(opening: Promise<Memory>, backend: string): Memory {
-  let memory: Memory | null = null;
   let problem = OPENING;
   let failure: CometError | null = null;
-  let waiting: CapturedTurn[] = [];
-  const opened = opening.then(
-    (ready) => {
-      memory = ready;
-      if (waiting.length > 0) ready.capture.captureTurns(waiting);
-      waiting = [];
-      return ready;
-    },
-    (cause: unknown) => {
-      problem = getReason(cause);
-      waiting = [];
-      const message = `the memory store did not open: ${problem}; see comet-cc doctor`;
-      failure = new CometError('daemon_unhealthy', message, { cause });
-      throw failure;
-    },
-  );
+  const waiting: CapturedTurn[] = [];
+  const opened = opening.catch((cause: unknown) => {
+    problem = getReason(cause);
+    waiting.length = 0;
+    const message = `the memory store did not open: ${problem}; see comet-cc doctor`;
+    failure = new CometError('daemon_unhealthy', message, { cause });
+    throw failure;
+  });
   const of = <K extends keyof Memory>(name: K, meanwhile: Partial<Memory[K]>): Memory[K] =>
-    deferred(
-      opened.then((ready) => ready[name]),
-      meanwhile,
-    );
-  return {
+    deferred(opened, (memory) => memory[name], meanwhile);
+  const memory: Memory = {
     capture: of('capture', {
       captureTurns(turns) {
-        if (memory !== null) memory.capture.captureTurns(turns);
-        else if (failure === null && waiting.length + turns.length <= WAITING_TURNS) waiting.push(...turns);
+        if (failure === null && waiting.length + turns.length <= WAITING_TURNS) waiting.push(...turns);
       },
       async awaitCaptures() {},
       prepareNodes() {},
@@ -89,26 +74,15 @@ export function deferredMemory(opening: Promise<Memory>, backend: string): Memor
       revision: () => 0,
       finish: async () => {},
       takeBrief: async () => null,
-      async close() {
-        await opened.catch(() => undefined);
-        await memory?.maintenance.close();
-      },
+      close: async () => (await opened.catch(() => null))?.maintenance.close(),
     }),
   };
-}
-
-export function deferredTasks(opening: Promise<{ readonly tasks: Tasks }>): Tasks {
-  return deferred<Tasks>(
-    opening.then(({ tasks }) => tasks),
-    { due: () => [] },
+  // After the services above: from here on they know that it is open.
+  opened.then(
+    ({ capture }) => waiting.length > 0 && capture.captureTurns(waiting.splice(0)),
+    () => undefined,
   );
-}
-
-export function deferredSharing(opening: Promise<{ readonly sharing: Sharing | null }>): Sharing {
-  return deferred<Sharing>(
-    opening.then(({ sharing }) => sharing as Sharing),
-    { status: async () => null, wake() {} },
-  );
+  return memory;
 }
 
 export function idleModel(backend: string): MemoryStatus['llm'] {

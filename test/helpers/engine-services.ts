@@ -6,13 +6,15 @@ import { createClaudeImport } from '../../engine/api/import-claude.ts';
 import type { EngineServices } from '../../engine/api/service.ts';
 import { createRemovals } from '../../engine/api/ui/forget.ts';
 import { createUndo } from '../../engine/api/ui/snapshot.ts';
-import { deferredMemory, deferredSharing, deferredTasks } from '../../engine/deferred.ts';
+import { deferred, deferredMemory } from '../../engine/deferred.ts';
 import { createAccess } from '../../engine/policy/guard.ts';
 import { NO_PAUSES } from '../../engine/policy/pause.ts';
 import { createSeals } from '../../engine/policy/seal.ts';
-import type { Memory } from '../../memory/index.ts';
+import type { Memory, Sharing, Tasks } from '../../memory/index.ts';
 
 export type ServiceMethods = { readonly [K in keyof Memory]?: Partial<Memory[K]> };
+
+const never = new Promise<{ readonly tasks: Tasks; readonly sharing: Sharing }>(() => {});
 
 /** Memory with these methods; the others behave as before the store has opened. */
 export function memoryWith(methods: ServiceMethods): Memory {
@@ -73,11 +75,11 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
     problems: () => [],
     opened: async () => {},
     seals: createSeals(),
-    tasks: deferredTasks(new Promise(() => {})),
+    tasks: deferred(never, ({ tasks }) => tasks, { due: () => [] }),
     budget: () => ({ daily_tokens: 0, session_tokens: 0, sessions: [] }),
     titles: { of: async () => new Map() },
     environment: [],
-    sharing: deferredSharing(new Promise(() => undefined)),
+    sharing: deferred(never, ({ sharing }) => sharing, { status: async () => null, wake() {} }),
     pagesChanged: () => {},
     version: '1.2.3',
     ledger: { days: () => [], conversation: () => null },
