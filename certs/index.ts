@@ -13,7 +13,6 @@ import { bundleFile, readFingerprints, resolveUserFile, writeBundle } from './st
 export { bundleFile, type LeafProblem, userCaFile } from './store.ts';
 export {
   distrustRoots,
-  inspectMachine,
   inspectTrust,
   listTrustedStores,
   type TrustPlan,
@@ -86,22 +85,6 @@ export function loadLeaf(paths: HomePaths, nowMs: number) {
   const bundleDoubt = inspectPrivateFile(bundle);
   if (bundleDoubt !== null && bundleDoubt !== 'missing') return store.refuse(bundleDoubt, bundle);
   return isIssuedBy(file, state.leaf.cert) ? state : store.refuse('damaged', file);
-}
-
-/** The proxy's leaf, checked on each call; `onRefused` is told why there is none. */
-export function leafSource(options: {
-  readonly paths: HomePaths;
-  readonly now: () => number;
-  readonly onRefused?: (state: { readonly reason: store.LeafProblem; readonly file: string }) => void;
-}) {
-  return {
-    leaf() {
-      const state = loadLeaf(options.paths, options.now());
-      if (state.kind === 'usable') return state.leaf;
-      options.onRefused?.(state);
-      return null;
-    },
-  };
 }
 
 /** Removes root, leaf, bundle and what crashes left of them. Returns the removed paths. */

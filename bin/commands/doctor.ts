@@ -43,7 +43,7 @@ async function allChecks(context: Context): Promise<Check[]> {
   const outside = await import('../doctor/upstream.ts');
   const { statusReport } = await import('../../engine/api/index.ts');
   const { checkCerts, checkTrust } = await import('../doctor/certs.ts');
-  const { bundleFile, inspectMachine, trustStores } = await import('../../certs/index.ts');
+  const { bundleFile, trustStores } = await import('../../certs/index.ts');
 
   const config = await context.config().catch((error: unknown) => getMessage(error));
   const { guard, problem } = await daemon.askedGuard(paths);
@@ -58,10 +58,7 @@ async function allChecks(context: Context): Promise<Check[]> {
       : good('config', paths.configFile),
     home,
     ...(home.ok || existsSync(paths.home)
-      ? [
-          await checkCerts(paths, Date.now()),
-          await checkTrust(paths, trustStores(inspectMachine(env, paths.runDir)), Date.now()),
-        ]
+      ? [await checkCerts(paths, Date.now()), await checkTrust(paths, trustStores(env, paths.runDir), Date.now())]
       : [unknown('certs', NO_HOME), unknown('trust', NO_HOME)]),
     daemon.checkEngine(report, problem),
     daemon.checkBuild(report),

@@ -61,8 +61,8 @@ function nextLines(inSystem: boolean): string[] {
 }
 
 async function trustInSystem(context: Context, certs: Certs, flags: Flags): Promise<readonly SystemDone[]> {
-  const { inspectMachine, trustStores } = await import('../../certs/index.ts');
-  const stores = trustStores(inspectMachine(context.env, context.paths.runDir));
+  const { trustStores } = await import('../../certs/index.ts');
+  const stores = trustStores(context.env, context.paths.runDir);
   if (stores.length === 0) {
     const hint = 'Claude Code needs only NODE_EXTRA_CA_CERTS, see comet-cc env';
     throw new CometError('trust_failed', `this system's store is not known yet; ${hint}`);
@@ -98,12 +98,12 @@ export function registerUninstallCa(program: Command, context: Context): void {
   const description = 'undo install-ca: settings, system store, certificates';
   const command = addCommand(program, 'uninstall-ca', description, 'comet-cc uninstall-ca');
   command.jsonAction('document', async (flags: CommandFlags) => {
-    const { distrustRoots, removeCerts, inspectMachine, trustStores } = await import('../../certs/index.ts');
+    const { distrustRoots, removeCerts, trustStores } = await import('../../certs/index.ts');
     const { uninstallEntries } = await import('../../install/claude-code/index.ts');
     const { env, paths, term } = context;
     const own = await ownVariables(context);
     const [settings = null] = await uninstallEntries(paths, 'env', [userSettingsFile(env)], own);
-    const { stores, unreachable } = await distrustRoots(paths, trustStores(inspectMachine(env, paths.runDir)));
+    const { stores, unreachable } = await distrustRoots(paths, trustStores(env, paths.runDir));
     const removed = await removeCerts(paths);
     for (const id of unreachable)
       term.say(`comet-cc: the ${id} store was told to trust our root and cannot be looked into now; remove it there`);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
-import { distrustRoots, inspectMachine, listTrustedStores, trustStores } from '../../certs/index.ts';
+import { distrustRoots, listTrustedStores, trustStores } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
 import { homeEntries, ONTOLOGY_SCHEMA } from '../../common/paths.ts';
 import { guardStatus, stopDaemon } from '../../engine/lifecycle/index.ts';
@@ -76,7 +76,7 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
       id: 'system',
       present: async () => (await listTrustedStores(paths)).map((store) => `root of comet-cc in the ${store} store`),
       async undo() {
-        const { unreachable } = await distrustRoots(paths, trustStores(inspectMachine(env, paths.runDir)));
+        const { unreachable } = await distrustRoots(paths, trustStores(env, paths.runDir));
         if (unreachable.length === 0) return;
         const stores = unreachable.join(', ');
         const next = 'remove the comet-cc root there, then run this again';

@@ -12,43 +12,37 @@ export type { TrustPlan, TrustStore } from './store.ts';
 /** What decides which stores a machine has. */
 export interface MachineFacts {
   readonly platform: NodeJS.Platform;
-  /** A private directory for temporary files. */
-  readonly workDir: string;
   exists(file: string): boolean;
   /** The path of a program in PATH; null when there is none. */
   findTool(name: string): string | null;
 }
 
-export function trustStores(facts: MachineFacts): TrustStore[] {
-  if (facts.platform === 'darwin') return [createDarwinTrust(facts.workDir)];
-  if (facts.platform !== 'linux') return [];
-  const store = linuxStore(facts);
-  return store === null ? [] : [store];
-}
+const LINUX_STORES = [
+  ['fedora', '/etc/pki/ca-trust/source/anchors', '/usr/bin/update-ca-trust'],
+  ['arch', '/etc/ca-certificates/trust-source/anchors', '/usr/bin/trust'],
+  ['debian', '/etc/ca-certificates.conf', '/usr/sbin/update-ca-certificates'],
+] as const;
 
-/** @param env  the user's PATH */
-export function inspectMachine(env: NodeJS.ProcessEnv, workDir: string): MachineFacts {
-  return {
+/** @param workDir  a private directory for temporary files */
+export function trustStores(
+  env: NodeJS.ProcessEnv,
+  workDir: string,
+  { platform, exists, findTool }: MachineFacts = {
     platform: process.platform,
-    workDir,
     exists: existsSync,
     findTool: (name) => findInPath(name, env['PATH'] ?? ''),
-  };
-}
-
-// The folder alone is no proof: distributions ship folders of each other's tools.
-function linuxStore({ exists, findTool }: MachineFacts): TrustStore | null {
-  const has = (folder: string, tool: string): boolean =>
-    exists(folder) && (exists(tool) || findTool(path.basename(tool)) !== null);
-  const stores = [
-    ['fedora', '/etc/pki/ca-trust/source/anchors', '/usr/bin/update-ca-trust'] as const,
-    ['arch', '/etc/ca-certificates/trust-source/anchors', '/usr/bin/trust'] as const,
-    ['debian', '/etc/ca-certificates.conf', '/usr/sbin/update-ca-certificates'] as const,
-  ].find(([, folder, tool]) => has(folder, tool));
-  if (stores === undefined) return null;
-  const [id, , tool] = stores;
+  },
+): TrustStore[] {
+  if (platform === 'darwin') return [createDarwinTrust(workDir)];
+  if (platform !== 'linux') return [];
+  // The folder alone is no proof: distributions ship folders of each other's tools.
+  const found = LINUX_STORES.find(
+    ([, folder, tool]) => exists(folder) && (exists(tool) || findTool(path.basename(tool)) !== null),
+  );
+  if (found === undefined) return [];
+  const [id, , tool] = found;
   // PATH lacks sbin for users of Debian, and for root after a plain su.
-  return createAnchorTrust(id, { sysroot: '/', program: findTool(path.basename(tool)) ?? tool });
+  return [createAnchorTrust(id, { sysroot: '/', program: findTool(path.basename(tool)) ?? tool })];
 }
 
 function findInPath(name: string, searchPath: string): string | null {

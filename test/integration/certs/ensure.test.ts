@@ -19,7 +19,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { issue } from '../../../certs/ca.ts';
-import { type Certs, ensureCerts, leafSource, loadLeaf, removeCerts, userCaFile } from '../../../certs/index.ts';
+import { type Certs, ensureCerts, loadLeaf, removeCerts, userCaFile } from '../../../certs/index.ts';
 import { getGeneration, publish } from '../../../certs/store.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
 
@@ -207,10 +207,7 @@ describe('the leaf', () => {
   ] as const)('is not served with a %s', async (_, reason, spoil) => {
     await existing();
     spoil();
-    const heard: string[] = [];
-    const source = leafSource({ paths, now: () => nowMs, onRefused: (state) => heard.push(state.reason) });
-    expect(source.leaf()).toBeNull();
-    expect(heard).toEqual([reason]);
+    expect(loadLeaf(paths, nowMs)).toMatchObject({ kind: 'refused', reason });
   });
 
   it('is not served with the key or the root of another generation', async () => {
@@ -233,9 +230,9 @@ describe('the leaf', () => {
 
   it('comes as files and as text', async () => {
     await existing();
-    const leaf = leafSource({ paths, now: () => nowMs }).leaf();
-    expect(leaf).toMatchObject({ keyFile: at('leaf.key'), certFile: at('leaf.pem') });
-    expect(leaf?.key).toBe(readFileSync(at('leaf.key'), 'utf8'));
+    const key = readFileSync(at('leaf.key'), 'utf8');
+    const leaf = { keyFile: at('leaf.key'), certFile: at('leaf.pem'), key };
+    expect(loadLeaf(paths, nowMs)).toMatchObject({ kind: 'usable', leaf });
   });
 });
 

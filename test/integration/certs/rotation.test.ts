@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import tls from 'node:tls';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { ensureCerts, leafSource, loadLeaf, removeCerts } from '../../../certs/index.ts';
+import { ensureCerts, loadLeaf, removeCerts } from '../../../certs/index.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
 
 const HOST = 'api.anthropic.com';
@@ -27,8 +27,9 @@ afterEach(async () => {
 
 /** What a session that read `bundle` at its start says to the leaf served at `nowMs`. */
 async function served(bundle: string): Promise<string> {
-  const leaf = leafSource({ paths, now: () => nowMs }).leaf();
-  if (leaf === null) return 'no leaf';
+  const state = loadLeaf(paths, nowMs);
+  if (state.kind === 'refused') return 'no leaf';
+  const { leaf } = state;
   const server = tls.createServer({ key: leaf.key, cert: leaf.cert });
   server.on('tlsClientError', () => undefined);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

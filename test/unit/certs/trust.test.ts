@@ -25,7 +25,6 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }));
 describe('which stores a machine has', () => {
   const machine = (platform: NodeJS.Platform, ...present: string[]): MachineFacts => ({
     platform,
-    workDir: '/home/u/.comet-cc/run',
     exists: (file) => present.includes(file),
     findTool: (name) => present.find((file) => path.basename(file) === name) ?? null,
   });
@@ -44,11 +43,11 @@ describe('which stores a machine has', () => {
     ['macOS', ['darwin'], machine('darwin')],
     ['FreeBSD', [], machine('freebsd')],
   ])('%s', (_, ids, facts) => {
-    expect(trustStores(facts).map(({ id }) => id)).toEqual(ids);
+    expect(trustStores({}, dir, facts).map(({ id }) => id)).toEqual(ids);
   });
 
   it('runs a program of sbin, which is not in the PATH of every shell', async () => {
-    const [store] = trustStores({ ...machine('linux', ...debian), findTool: () => null });
+    const [store] = trustStores({}, dir, { ...machine('linux', ...debian), findTool: () => null });
     expect((await store?.describe(rootFile))?.commands.at(-1)).toContain('/usr/sbin/update-ca-certificates');
   });
 });

@@ -17,7 +17,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { issue } from '../../../../certs/ca.ts';
-import { ensureCerts, inspectMachine, removeCerts, type TrustStore, trustStores } from '../../../../certs/index.ts';
+import { ensureCerts, removeCerts, type TrustStore, trustStores } from '../../../../certs/index.ts';
 import { createAnchorTrust } from '../../../../certs/trust/store.ts';
 import { homePaths } from '../../../../common/paths.ts';
 
@@ -198,7 +198,7 @@ it('asks for sudo only where it is needed, and names a missing root', async () =
 it.runIf(mayUseRealStore)(
   'the store of this very machine takes the root, and is byte-identical after the removal',
   async () => {
-    const [trust] = trustStores(inspectMachine({ PATH: process.env['PATH'], HOME: dir }, dir));
+    const [trust] = trustStores({ PATH: process.env['PATH'], HOME: dir }, dir);
     const both = (): string[] => [...snapshot('/etc/ssl/certs'), ...snapshot('/usr/local/share/ca-certificates')];
     const before = both();
     try {
