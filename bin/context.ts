@@ -8,7 +8,6 @@ import { type EngineClient, engineClient, getEngine, retryingClient } from '../e
 import type { DaemonSetup, Context as EngineContext } from '../engine/lifecycle/index.ts';
 import { createTerm, type Stream, type Term } from './terminal/term.ts';
 
-/** What every command is given. */
 export interface Context extends EngineContext {
   readonly term: Term;
   /** For text that brings its own newlines. */
@@ -104,7 +103,6 @@ export function requireUser({ env }: Context): void {
   if (env['CLAUDECODE']) throw new CometError('usage', 'run it in your own terminal; Claude cannot consent to it');
 }
 
-/** Key of the project of a directory that the command line names. */
 export async function projectKey({ paths }: Context, directory: string): Promise<string> {
   const { createProjectOf, openJoinedFolders } = await import('../memory/index.ts');
   return createProjectOf(Date.now, openJoinedFolders(paths.projectsFile))(resolveDirectory(directory));

@@ -103,7 +103,6 @@ function describeCerts(paths: HomePaths) {
     /** SHA-256 of the root, upper-case hex with colons. */
     fingerprint: root.fingerprint256,
     notAfterMs: Date.parse(root.validTo),
-    /** The constraint of the root, as text. */
     constraints: `valid for ${TARGET_HOST} and its subdomains only, never for an IP address; its key was destroyed`,
   };
 }

@@ -86,7 +86,6 @@ export async function publish(certsDir: string, expected: number | null, write: 
   }
 }
 
-/** Writes certificates into a directory that is not published yet. */
 export async function writeGeneration(dir: string, issued: Issued): Promise<void> {
   const texts = { 'root.pem': issued.rootPem, 'leaf.pem': issued.leaf.certPem, 'leaf.key': issued.leaf.keyPem };
   for (const name of GENERATION) {

@@ -67,29 +67,20 @@ export function homePaths(home: string, platform: Platform = PLATFORM) {
   return {
     home,
     configFile: at('config.json'),
-    /** Pauses set by `comet-cc pause`. */
     pausesFile: at('paused.json'),
-    /** Folders that joined the project of their git remote. */
     projectsFile: at('projects.json'),
-    /** Record of what was changed in files of other programs. */
     installsFile: at('installs.json'),
-    /** What `comet-cc setup` did. */
     setupFile: at('setup.json'),
     certsDir: at('certs'),
     journalDir: at('journal'),
     nodesDir: at('memory', 'nodes'),
     briefsDir: at('memory', 'briefs'),
-    /** Node files and briefs as they were before an upgrade of the home. */
     memoryBackupDir: at('memory', 'backup'),
     snapshotsDir: at('memory', 'snapshots'),
-    /** The report of the last dream, and its unfinished change. */
     dreamDir: at('memory', 'dream'),
-    /** Facts, one file for the user and one for each project. */
     factsDir: at('memory', 'facts'),
-    /** What facts may be about; the default where it is missing. */
     ontologyFile: at('ontology.json'),
     ontologyConsentsFile: at('ontologies.json'),
-    /** Agent definitions of projects that the user allowed to see facts. */
     subagentConsentsFile: at('subagents.json'),
     /** Pages, tasks and the inbox, unless `library.dir` names another folder. */
     libraryDir: at('library'),
@@ -98,7 +89,6 @@ export function homePaths(home: string, platform: Platform = PLATFORM) {
     plansDir: at('plans'),
     ledgerDir: at('ledger'),
     indexDir: at('index'),
-    /** Packages that the user installs for an embedder, and their models. */
     modelsDir: at('models'),
     logsDir: at('logs'),
     runDir: at('run'),

@@ -14,7 +14,6 @@ export interface PolicyRule {
 
 /** What applies to a request. A plan in force is replayed in any mode: upstream would refuse anything else. */
 export interface EffectivePolicy {
-  /** Its turn may be captured. */
   readonly captures: boolean;
   /** The plan may be extended: text trimmed or added. */
   readonly adds: boolean;

@@ -8,10 +8,8 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** An empty one for anything else. */
 export const toRecord = (value: unknown): Record<string, unknown> => (isRecord(value) ? value : {});
 
-/** An empty one for anything else. */
 export const toText = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** Content blocks of a message; a string is one text. */
@@ -66,7 +64,6 @@ export function escaped(json: string): string {
   );
 }
 
-/** `printable`, on one line. */
 export const oneLine = (text: string): string => printable(text).replace(/\s+/g, ' ').trim();
 
 /** Zero-width, bidi controls, soft hyphens, tag characters: they hide or reorder text. */

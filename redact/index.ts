@@ -72,7 +72,6 @@ export function createRedactor({ markKey }: { readonly markKey: Buffer }): Redac
   };
 }
 
-/** Creates the replacement of a secret. */
 export type Marker = (type: string, secret: string) => string;
 
 /** One pass over a text, yielding between steps. */

@@ -322,7 +322,6 @@ const SETTING = new RegExp(
   'g',
 );
 
-/** Values of settings that are as random as keys. */
 export function findSettings(text: string): Steps<Span[]> {
   return findMatches([SETTING], text, ({ 1: value = '' }, end) => {
     const isMixed = /[a-z]/.test(value) && /[A-Z]/.test(value) && /\d/.test(value);

@@ -25,7 +25,6 @@ export function randomness(value: string): number {
   return pairs === 0 ? 0 : odd / pairs;
 }
 
-/** Letters that are no word. */
 export function isRandomWord(text: string): boolean {
   return /^[A-Za-z]{8,}$/.test(text) && new Set(text).size >= 5 && randomness(text) >= 0.5;
 }

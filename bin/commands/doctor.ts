@@ -19,7 +19,6 @@ export function registerDoctor(program: Command, context: Context): void {
 }
 
 const STYLES = { ok: 'green', problem: 'red', unknown: 'yellow' } as const;
-/** Shown in place of an id. */
 const NAMES: Readonly<Record<string, string>> = { node: 'runtime' };
 
 export function checkLines({ id, state, detail, fix }: Check, paint: Context['term']['paint']): string[] {
@@ -27,7 +26,6 @@ export function checkLines({ id, state, detail, fix }: Check, paint: Context['te
   return fix === '' ? [line] : [line, `                   ${paint('yellow', `fix: ${oneLine(fix)}`)}`];
 }
 
-/** "14 ok, 1 problem, 2 unknown" */
 export function countLine(checks: readonly Pick<Check, 'state'>[]): string {
   const of = (state: Check['state']): number => checks.filter((check) => check.state === state).length;
   return `${of('ok')} ok, ${formatCount(of('problem'), 'problem')}, ${of('unknown')} unknown`;

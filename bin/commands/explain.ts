@@ -83,7 +83,6 @@ export function explained(receipt: NamedReceipt, nowMs: number): string[] {
   ];
 }
 
-/** What a hook gave the subagent. */
 function sliceLines({ facts }: NamedReceipt): string[] {
   if (facts === undefined) return [];
   const { agent, because, text } = facts;

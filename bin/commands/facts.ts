@@ -12,7 +12,6 @@ import { projectName } from './memory/list.ts';
 
 type Flags = CommandFlags<'all', 'concept' | 'class' | 'project'>;
 
-/** How long a fact holds that is not said again. */
 const CLASSES: Readonly<Record<FactView['persistence_class'], string>> = {
   permanent: 'does not fade',
   long_term: 'fades over months',
@@ -135,7 +134,6 @@ export function factLines(facts: readonly FactView[], width: number, projects: b
   ]);
 }
 
-/** By concept, each fact with what was said and when. */
 function aboutLines(facts: readonly FactView[]): string[] {
   return facts.flatMap((fact, at) => {
     const { concept, label, value, evidence, origin, valid_from: from, salience, persistence_class } = fact;

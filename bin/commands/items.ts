@@ -89,7 +89,6 @@ function registerClosing(command: Command, context: Context, { kind, name, as, d
     });
 }
 
-/** Whole sentences, of at most three lines each. */
 export function itemLines(
   items: readonly Item[],
   title: string,

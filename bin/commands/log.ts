@@ -57,7 +57,6 @@ export function inOrder(files: readonly (readonly string[])[]): string[] {
   return stamped.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)).map(({ line }) => line);
 }
 
-/** Until the process is interrupted. */
 async function follow(paths: HomePaths, tails: readonly Tail[], show: (line: string) => void): Promise<void> {
   await ensureDir(paths.logsDir);
   for await (const _ of on(watch(paths.logsDir), 'change')) {

@@ -182,7 +182,6 @@ async function planCompletion({ env, paths }: Context, program: Command, isThere
   };
 }
 
-/** As `comet-cc uninstall` does. */
 async function undoPart(context: Context, name: PartName): Promise<void> {
   const { uninstallSteps } = await import('./uninstall-plan.ts');
   const steps = uninstallSteps(context, { keepMemory: true, log: () => undefined });

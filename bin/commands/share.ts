@@ -14,7 +14,6 @@ import { watched } from './memory/watch.ts';
 
 type Flags = CommandFlags<'off', 'name'> & { readonly scope?: 'me' | 'team'; readonly project?: readonly string[] };
 
-/** What storage of the usual clouds is reached with. */
 const CREDENTIALS = /^(?:AWS|GOOGLE|AZURE|LANCEDB)_|^COMET_CC_SHARE_PASSPHRASE$/;
 
 export function registerShare(program: Command, context: Context): void {

@@ -154,7 +154,6 @@ function deferredLine({ deferred, deferred_because, deferred_until }: FullStatus
   return `${formatCount(deferred, 'summary', 'summaries')} ${verb} for the model${until}: ${oneLine(deferred_because)}`;
 }
 
-/** What is wrong, and what to do. */
 function getProblems(status: FullStatus): { readonly text: string; readonly fix: string }[] {
   const { engine, llm, trimming_off: off } = status;
   const lines = [...status.notes, ...status.problems].map(({ file, message }) => `${file}: ${oneLine(message)}`);
@@ -172,7 +171,6 @@ function getProblems(status: FullStatus): { readonly text: string; readonly fix:
   return found;
 }
 
-/** What `--long` adds. */
 export function internalLines(status: FullStatus, paint: Paint, nowMs: number): string[] {
   const { requests, recalls, tokens, queue, llm, engine, sensor, dream } = status;
   const own = `$${llm.cost_usd_today.toFixed(2)} at API prices today`;

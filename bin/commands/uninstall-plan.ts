@@ -29,7 +29,6 @@ interface UninstallStep {
 
 interface UninstallOptions {
   readonly keepMemory: boolean;
-  /** Called with each action. */
   readonly log: (line: string) => void;
 }
 

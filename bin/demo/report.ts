@@ -43,7 +43,6 @@ export async function getOutcome(stage: Stage, evidence: Evidence) {
       answer,
       answered: right.test(answer),
       node_id: line?.nodeId ?? null,
-      /** Of that node; null where there is none by that id. */
       summary: nodes.find((node) => node.node_id === line?.nodeId)?.summary ?? null,
       channel: line?.channel ?? null,
       line: line?.line ?? null,
@@ -268,7 +267,6 @@ function answeredLines(answered: QuestionOutcome, number: number, width: number,
   ];
 }
 
-/** The inbox page of the last morning, without addresses. */
 function morningLines({ morning }: Outcome, width: number, { paint }: Term): string[] {
   if (morning === null) return [];
   const page = morning.inbox.split('\n').filter((line) => line !== '' && line !== '## Today');

@@ -10,7 +10,6 @@ export interface StoryRound {
 }
 
 export interface StoryTurn {
-  /** The piece of work that the turn belongs to. */
   readonly topic: string;
   /** Differs from every other prompt of the story. */
   readonly prompt: string;

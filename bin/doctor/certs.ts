@@ -41,7 +41,6 @@ function refused(paths: HomePaths, { reason, file }: { readonly reason: LeafProb
 
 const REPLACE = 'comet-cc install-ca --system';
 
-/** Checks that the trust stores hold the expected root and no outdated one. */
 export async function checkTrust(paths: HomePaths, stores: readonly TrustStore[], nowMs: number): Promise<Check> {
   const troubles: string[] = [];
   const trusting: string[] = [];

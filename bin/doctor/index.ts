@@ -20,7 +20,6 @@ export function bad(id: string, detail: string, fix: string): Check {
   return { id, ok: false, state: 'problem', detail, fix };
 }
 
-/** What cannot be checked now. */
 export const unknown = (id: string, detail: string): Check => ({ id, ok: true, state: 'unknown', detail, fix: '' });
 
 const LEAST_NODE = [20, 19] as const;

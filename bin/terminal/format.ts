@@ -6,7 +6,6 @@ export { formatCount as counted } from '../../common/text.ts';
 
 const UNITS: Readonly<Record<string, number>> = { m: MINUTE_MS, h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS };
 
-/** Whose words something is. */
 export const SPEAKERS: Readonly<Record<Origin, string>> = {
   user: 'you',
   assistant: 'Claude',

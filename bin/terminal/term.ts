@@ -3,10 +3,8 @@ import { CometError } from '../../common/errors.ts';
 import { escaped, printable } from '../../common/text.ts';
 import type { Paint } from '../../engine/api/index.ts';
 
-/** What a command may know of the terminal it talks to. */
 export type Term = ReturnType<typeof createTerm>;
 
-/** How lines are laid out. */
 export interface Look {
   readonly width: number;
   readonly nowMs: number;

@@ -110,7 +110,6 @@ async function stoppedReport(context: Context, guard: GuardStatus | null) {
 
 const proxyAt = (port: number) => ({ url: `http://127.0.0.1:${port}`, port });
 
-/** What a daemon that does not run still does, and how to start it. */
 export function stoppedLine({ pass_through: used, proxy }: Pick<StatusReport, 'pass_through' | 'proxy'>): string {
   if (used === null) return 'comet-cc is not running; start it with: comet-cc start';
   const { sessions, connections } = used;

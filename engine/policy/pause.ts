@@ -36,7 +36,6 @@ export function activePauses(requested: Pauses, nowMs: number): Pauses {
   };
 }
 
-/** Whether a pause covered any part of this time there. */
 export function wasPaused(pauses: Pauses, project: string, fromMs: number, toMs: number): boolean {
   const own = [pauses.everywhere, pauses.projects[project]].flatMap((one) => (one ? [one] : []));
   const over = pauses.past.filter((one) => one.project === null || one.project === project);
@@ -72,7 +71,6 @@ export function resumed(from: Pauses, project: string | null, nowMs: number): Pa
   return { ...from, past, projects };
 }
 
-/** @throws where the file is invalid */
 export const parsePauses = (text: string): Pauses => Pauses.parse(JSON.parse(text));
 
 export type PauseSwitch = ReturnType<typeof createPauseSwitch>;

@@ -34,7 +34,6 @@ const Consents = z.record(z.string(), z.string()).catch({});
 
 interface Parts {
   readonly paths: Pick<HomePaths, 'subagentConsentsFile'>;
-  /** Claude Code's own folder. */
   readonly claudeDir: string;
   /** `facts.subscriptions`; '' for none. */
   readonly configured: string;
@@ -79,7 +78,6 @@ export function createSubagents({ paths, claudeDir, configured }: Parts) {
     },
     /** Remembers what a hook gave, for explanations. */
     note: (agentId: string, slice: GivenSlice) => void given.set(agentId, slice),
-    /** What a hook gave to this subagent. */
     givenTo: (agentId: string): GivenSlice | null => given.get(agentId) ?? null,
   };
 }
@@ -102,7 +100,6 @@ export function createSubagentSource(
   };
 }
 
-/** Definitions of a project that subscribe to facts. */
 export async function projectAgents(projectDir: string): Promise<SubscribedAgent[]> {
   return (await readAgents(path.join(projectDir, AGENTS))).filter(isSubscribed);
 }

@@ -92,7 +92,6 @@ export async function simulateSavings({ projects, sinceMs, config, onProgress }:
   return { kind: 'simulation', transcripts: files.length, ...report, sessions, problems } as const;
 }
 
-/** Sessions by their number of requests. */
 const LENGTHS = [20, 60, 150, Number.POSITIVE_INFINITY];
 
 function getReport(
@@ -124,7 +123,6 @@ function getReport(
   };
 }
 
-/** Tokens and money of prompts. */
 function summarize(sessions: readonly SessionCost[]) {
   const sum = (value: (session: SessionCost) => number): number =>
     sessions.reduce((total, session) => total + value(session), 0);

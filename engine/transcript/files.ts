@@ -102,7 +102,6 @@ export async function readTranscriptLines(
   }
 }
 
-/** What Claude Code keeps of its sessions below its folder. */
 export function openTranscripts(claudeDir: string): TranscriptSource {
   const filesOf = async (sessionId: string) =>
     (await transcripts(claudeDir)).flatMap(({ id, file }) => (id === sessionId ? [file] : []));

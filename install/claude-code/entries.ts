@@ -5,7 +5,6 @@ import { type EditKind, getValueAt, parseWith, pruneAt, removeAt, restoreAt, set
 
 const CA = 'NODE_EXTRA_CA_CERTS';
 
-/** Variables under `env` of Claude Code's settings. */
 export const envEntries: EditKind = {
   holdsToken: true,
   add(text, values, file) {

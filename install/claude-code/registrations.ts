@@ -64,7 +64,6 @@ async function projectServers(env: NodeJS.ProcessEnv): Promise<Registration[]> {
   });
 }
 
-/** Claude Code's own state, with a key for each project. */
 function configFile(env: NodeJS.ProcessEnv): string {
   return path.join(env['CLAUDE_CONFIG_DIR'] || env['HOME'] || os.homedir(), '.claude.json');
 }

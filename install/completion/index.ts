@@ -36,7 +36,6 @@ export async function installCompletion(
   return file;
 }
 
-/** Completion scripts of comet-cc where the shells look for them. */
 export async function findCompletionFiles(env: NodeJS.ProcessEnv): Promise<string[]> {
   const files: string[] = [];
   for (const file of ['bash', 'fish'].map((shell) => completionFile(shell, env))) {

@@ -10,7 +10,6 @@ interface Entry {
   readonly value?: unknown;
 }
 
-/** Variables of Claude Code's extension in an editor's settings. */
 export const variableEntries: EditKind = {
   holdsToken: true,
   skipsBackup: true,

@@ -8,7 +8,6 @@ import { readOwnFile, removeOwnFile, writeOwnFile } from '../edit-file.ts';
 
 const COMMAND_MS = 60_000;
 
-/** Called with each action. */
 type Log = (line: string) => void;
 
 export async function inspectService(plan: ServicePlan) {
@@ -102,7 +101,6 @@ export async function currentServicePlan(env: NodeJS.ProcessEnv, home: string): 
   });
 }
 
-/** How this platform starts the daemon at login and after a crash; null where no manager is known. */
 export function planService(facts: ServiceFacts): ServicePlan | null {
   if (facts.platform === 'linux') return systemd(facts);
   return facts.platform === 'darwin' ? launchd(facts) : null;
@@ -151,7 +149,6 @@ const ARGS = ['start', '--foreground'] as const;
 /** The machine and user that a service is for. */
 export interface ServiceFacts {
   readonly platform: NodeJS.Platform;
-  /** Node's executable. */
   readonly node: string;
   /** The built `comet-cc.js`. */
   readonly script: string;

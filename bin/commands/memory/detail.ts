@@ -61,7 +61,6 @@ export function registerMemoryShow(memory: Command, context: Context): void {
     });
 }
 
-/** A topic page, or a section of it. */
 async function showTopic(context: Context, client: EngineClient, id: string, flags: Flags): Promise<void> {
   const { term } = context;
   const topic = await client.call('topics/read', { name: id });
@@ -93,7 +92,6 @@ async function withDetails({ term }: Context, client: EngineClient, id: string):
   }
 }
 
-/** What a memory says, for people. */
 export function showLines(node: Public<NodeView>, { paint, width, nowMs }: Look): string[] {
   const { outcome = '', decisions = [], open = [], values = [], facts, detailed_summary, detail_note } = node;
   const dim = (text: string): string => paint('dim', text);
@@ -132,7 +130,6 @@ export function showLines(node: Public<NodeView>, { paint, width, nowMs }: Look)
   ];
 }
 
-/** What the user and Claude said in its turns. */
 function conversationLines({ raw = [] }: Public<NodeView>, { paint, width }: Look): string[] {
   return raw.flatMap(({ role, content }) => {
     // Claude Code's own instructions, as messages of the conversation.
@@ -174,7 +171,6 @@ export function registerMemoryWhy(memory: Command, context: Context): void {
     });
 }
 
-/** Of `compaction_reason`. */
 const OCCASIONS: Readonly<Record<NodeReason['compaction_reason'], string>> = {
   topic_shift: 'when the topic changed',
   high_load: 'when much had been said',

@@ -132,7 +132,6 @@ export function listLines(
   ];
 }
 
-/** What is to be known of a memory, in words. */
 export function badges({ open = [], decisions = [], facts, origin, pinned_from, status, teammate }: PublicNode) {
   return [
     ...(open.length === 0 ? [] : [counted(open.length, 'to-do')]),
@@ -144,12 +143,10 @@ export function badges({ open = [], decisions = [], facts, origin, pinned_from, 
   ];
 }
 
-/** The last part of a folder or remote. */
 export function projectName(project: string): string {
   return oneLine(project.split(/[\\/]/).findLast((part) => part !== '') ?? '') || '(none)';
 }
 
-/** With full ids and codes, for scripts and the curious. */
 function longLines(nodes: readonly PublicNode[], { width, nowMs, paint = plain }: Look): string[] {
   const dim = (text: string): string => paint('dim', text);
   const [heading = '', ...lines] = table(nodes, width, [

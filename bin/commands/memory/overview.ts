@@ -96,7 +96,6 @@ export function registerMemoryStats(memory: Command, context: Context): void {
 
 const RECALLED = { active: 'when they fit', passive: 'at the start', both: 'both' } as const;
 
-/** Why a fact that the model named is not kept. */
 const DROPPED: Readonly<Record<string, string>> = {
   malformed: 'malformed',
   unknownConcept: 'no such concept',

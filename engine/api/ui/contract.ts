@@ -12,7 +12,6 @@ import { searchInput, searchView } from './search.ts';
 /** Key of a project, as sessions have it; everywhere where it is not given. */
 const projectDir = text.optional();
 
-/** What the dashboard needs beside the operations of commands. */
 export const uiOperations = {
   /** For a browser that signs in. */
   'ui/open': operation({}, ({ ui }) => ui.open()),
@@ -68,7 +67,6 @@ async function healthView({ memory, policy, problems, budget, version, health, q
   return {
     ...{ version, pid: process.pid, node: process.version, checks, daemon, log, llm, notes, budget: budget() },
     uptime_ms: Math.round(process.uptime() * 1_000),
-    /** Bytes. */
     rss: process.memoryUsage.rss(),
     paused: policy.pauses(),
     problems: [...own, ...problems(), ...policy.problems()],

@@ -7,7 +7,6 @@ export type Message = Awaited<ReturnType<EngineServices['memory']['library']['re
 
 const MAX_CHARS = 50_000;
 
-/** A block of a message. */
 interface Entry {
   /** Place in the session. */
   readonly seq: number;

@@ -58,7 +58,6 @@ export async function removeAll(stores: Stores, ids: readonly string[]): Promise
   return [...own, ...(nodes.length > 0 ? await removeNodes(stores, nodes) : [])];
 }
 
-/** Removes every trace of these memories now. */
 export async function removeNodes({ memory, receipts }: Stores, ids: readonly string[]) {
   const removed = await memory.library.remove(ids);
   await receipts.forget(removed);

@@ -13,7 +13,6 @@ const NOT_KEPT = [
   'old thinking blocks are not kept',
 ];
 
-/** A part of the conversation, and what became of it. */
 interface Change {
   readonly kind: 'kept' | 'changed';
   /** Who said it, or where in the body it is. */
@@ -71,7 +70,6 @@ export async function requestView({ memory: { library } }: Pick<EngineServices, 
 type DroppedPart = NamedReceipt['dropped'][number];
 type AddedPart = NamedReceipt['added'][number];
 
-/** Messages in runs that share what became of them. */
 function getRuns(messages: readonly Message[], rangeByMessage: ReadonlyMap<Message, DroppedPart>) {
   const runs: [DroppedPart | null, Message[]][] = [];
   for (const message of messages) {

@@ -41,7 +41,6 @@ export interface UiServerOptions {
   readonly services: () => EngineServices | null;
   readonly watch: Watch;
   readonly log: Log;
-  /** Folder of the built page. */
   readonly page?: string;
 }
 

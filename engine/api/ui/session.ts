@@ -6,7 +6,6 @@ const TOKEN_MS = 2 * 60_000;
 const SESSION_MS = 30 * 86_400_000;
 const MAX_TOKENS = 20;
 
-/** What a cookie that is valid stands for. */
 export type UiSession = NonNullable<ReturnType<UiSessions['verify']>>;
 
 export type UiSessions = ReturnType<typeof createUiSessions>;
