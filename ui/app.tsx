@@ -3,7 +3,7 @@ import type { FunctionComponent } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { link, update, version } from './client.ts';
 import { Icon } from './icons.tsx';
-import { GO, type KeyState, pressKey } from './keys.ts';
+import { GO, pressKey } from './keys.ts';
 import { areKeysOn, dropNotice, Notices, switchKeys, takeBack } from './parts.tsx';
 import { getHash, parseRoute, type Route, VIEWS, type View } from './route.ts';
 import { Graph } from './views/graph.tsx';
@@ -164,7 +164,7 @@ function Help() {
 const TYPES = 'input:not([type=checkbox]):not([type=range]), textarea, select';
 
 function useKeys(): void {
-  const state = useRef<KeyState>({ goAtMs: null });
+  const goAtMs = useRef<number | null>(null);
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
       const { target } = event;
@@ -174,9 +174,9 @@ function useKeys(): void {
         return;
       }
       if (!areKeysOn()) return;
-      const { state: next, action } = pressKey(state.current, event.key, event.timeStamp);
-      state.current = next;
-      if (action === null) return;
+      const action = pressKey(goAtMs.current, event.key, event.timeStamp);
+      goAtMs.current = action === 'go' ? event.timeStamp : null;
+      if (action === null || action === 'go') return;
       event.preventDefault();
       if (action === 'help') openHelp();
       else if (action === 'undo') void takeBack();

@@ -9,7 +9,7 @@ export interface Change {
   /** `kept`: sent as it was received. */
   readonly kind?: 'kept' | 'changed';
   /** Where in the body. */
-  readonly place: string;
+  readonly at: string;
   readonly removed: string;
   readonly added: string;
   /** That were removed; their text may be gone. */
@@ -23,7 +23,7 @@ const MOST_CHARS = 60_000;
 
 /** One row for each line, under the place of its change. */
 export function diffRows(changes: readonly Change[]): readonly DiffRow[] {
-  return changes.flatMap((change) => [{ kind: 'place' as const, text: change.place }, ...getRows(change)]);
+  return changes.flatMap((change) => [{ kind: 'place' as const, text: change.at }, ...getRows(change)]);
 }
 
 function getRows({ kind, removed, added, bytes }: Change): DiffRow[] {

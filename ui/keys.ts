@@ -1,6 +1,7 @@
 import type { View } from './route.ts';
 
-export type KeyAction = { readonly go: View } | 'search' | 'help' | 'undo' | null;
+/** `go`: the next key names a view. */
+export type KeyAction = { readonly go: View } | 'go' | 'search' | 'help' | 'undo' | null;
 
 /** The second key after `g`. */
 export const GO: Readonly<Record<string, View>> = {
@@ -15,25 +16,14 @@ export const GO: Readonly<Record<string, View>> = {
 
 const SEQUENCE_MS = 1_500;
 
-export interface KeyState {
-  /** When `g` was pressed; null where the next key stands by itself. */
-  readonly goAtMs: number | null;
-}
-
-/** What a key means outside of text fields. */
-export function pressKey(
-  { goAtMs }: KeyState,
-  key: string,
-  nowMs: number,
-): { readonly state: KeyState; readonly action: KeyAction } {
-  const none = { goAtMs: null };
+/** What a key means outside of text fields. @param goAtMs  when `g` was pressed right before; null where it was not */
+export function pressKey(goAtMs: number | null, key: string, nowMs: number): KeyAction {
   const target = GO[key];
-  if (goAtMs !== null && nowMs - goAtMs < SEQUENCE_MS && target !== undefined)
-    return { state: none, action: { go: target } };
-  if (key === 'g') return { state: { goAtMs: nowMs }, action: null };
-  if (key === '/') return { state: none, action: 'search' };
-  if (key === '?') return { state: none, action: 'help' };
-  return { state: none, action: key === 'u' ? 'undo' : null };
+  if (goAtMs !== null && nowMs - goAtMs < SEQUENCE_MS && target !== undefined) return { go: target };
+  if (key === 'g') return 'go';
+  if (key === '/') return 'search';
+  if (key === '?') return 'help';
+  return key === 'u' ? 'undo' : null;
 }
 
 /** Where an arrow leads in a list; null for any other key. */

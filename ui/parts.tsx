@@ -234,6 +234,35 @@ export function Tabs<T extends string>(props: {
   );
 }
 
+interface SelectProps<T extends string> {
+  readonly label?: string;
+  readonly value: T;
+  readonly of: readonly (readonly [value: T, text: string])[];
+  readonly onChoose: (value: T) => void;
+}
+
+export function Select<T extends string>({ label, value, of, onChoose }: SelectProps<T>) {
+  return (
+    <select aria-label={label} value={value} onChange={(event) => onChoose(event.currentTarget.value as T)}>
+      {of.map(([each, text]) => (
+        <option key={each} value={each}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** A row of a list: a title, and what else there is to know. */
+export function Line({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <div class="line">
+      <b>{title}</b>
+      <span class="muted">{children}</span>
+    </div>
+  );
+}
+
 const KEYS_OFF = 'comet-cc-keys-off';
 
 /** Whether characters are shortcuts in this browser: speech input and a slip of the hand type them too (WCAG 2.1.4). */

@@ -1,25 +1,15 @@
 import type { UiSession } from './types.ts';
 
-export type TalkRow =
-  | {
-      readonly kind: 'message';
-      readonly role: string;
-      readonly part: UiSession['messages'][number]['kind'];
-      readonly text: string;
-      /** Characters after it that are not shown. */
-      readonly more: number;
-      readonly trimmed: boolean;
-    }
-  | {
-      readonly kind: 'stands';
-      /** That are trimmed below it. */
-      readonly messages: number;
-      readonly lines: UiSession['lines'];
-    };
+interface Stands {
+  readonly kind: 'stands';
+  /** That are trimmed below it. */
+  readonly messages: number;
+  readonly lines: UiSession['lines'];
+}
 
 /** The conversation with, before each run of trimmed messages, the lines that stand for them. */
-export function talkRows({ messages, lines }: Pick<UiSession, 'messages' | 'lines'>): readonly TalkRow[] {
-  const rows: TalkRow[] = [];
+export function talkRows({ messages, lines }: Pick<UiSession, 'messages' | 'lines'>) {
+  const rows: (UiSession['messages'][number] | Stands)[] = [];
   for (let at = 0; at < messages.length; ) {
     const length = runLength(messages, at);
     const run = messages.slice(at, at + Math.max(1, length));
@@ -27,7 +17,7 @@ export function talkRows({ messages, lines }: Pick<UiSession, 'messages' | 'line
       const named = new Set(run.flatMap(({ trimmed_by: by }) => by ?? []));
       rows.push({ kind: 'stands', messages: length, lines: lines.filter((_, line) => named.has(line)) });
     }
-    rows.push(...run.map((each) => messageRow(each)));
+    rows.push(...run);
     at += run.length;
   }
   return rows;
@@ -37,10 +27,6 @@ export function talkRows({ messages, lines }: Pick<UiSession, 'messages' | 'line
 function runLength(messages: UiSession['messages'], from: number): number {
   const end = messages.findIndex((each, at) => at >= from && each.trimmed_by === undefined);
   return (end < 0 ? messages.length : end) - from;
-}
-
-function messageRow({ role, kind, text, left_out: more = 0, trimmed_by }: UiSession['messages'][number]): TalkRow {
-  return { kind: 'message', role, part: kind, text, more, trimmed: trimmed_by !== undefined };
 }
 
 /** The readable texts of a message's content, as Claude Code sends it. */

@@ -3,7 +3,7 @@ import { COLUMNS, columnBeside, getColumns, type Task, type TaskStatus } from '.
 import { call, useQuery } from '../client.ts';
 import { projectName } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, change, Empty, Problems, Time } from '../parts.tsx';
+import { Answer, change, Empty, Problems, Select, Time } from '../parts.tsx';
 
 type Move = (task: Task, to: TaskStatus) => Promise<void>;
 /** The task whose card takes the focus when it is drawn in that column. */
@@ -135,15 +135,12 @@ function TaskCard({ task, focused, onMove }: { task: Task; focused: Focused; onM
         )}
         {task.waits_for.length > 0 && <span>waits for {task.waits_for.join(', ')}</span>}
       </p>
-      <select
-        aria-label={`Status of ${task.title}`}
+      <Select
+        label={`Status of ${task.title}`}
         value={task.status}
-        onChange={(event) => void onMove(task, event.currentTarget.value as TaskStatus)}
-      >
-        {COLUMNS.map((each) => (
-          <option key={each}>{each}</option>
-        ))}
-      </select>
+        of={COLUMNS.map((each) => [each, each] as const)}
+        onChoose={(to) => void onMove(task, to)}
+      />
     </article>
   );
 }

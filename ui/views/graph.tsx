@@ -3,7 +3,7 @@ import { useQuery } from '../client.ts';
 import { count, day, projectName, whole } from '../format.ts';
 import { around, COLORS_BY, type ColorBy, legend, neighbors, timeRange } from '../graph.ts';
 import { List } from '../list.tsx';
-import { Answer, Empty, isDark, Tabs } from '../parts.tsx';
+import { Answer, Empty, isDark, Line, Tabs } from '../parts.tsx';
 import { getHash } from '../route.ts';
 import { drawGraph, hasWebGl, type Scene } from '../scene.ts';
 import type { UiGraph } from '../types.ts';
@@ -166,12 +166,9 @@ function Nodes({ data, near, untilMs, onMark }: Pick<CanvasProps, 'data' | 'near
       onActive={({ index }) => onMark(index)}
       onOpen={(node) => (location.hash = getHref(node))}
       row={(node) => (
-        <div class="line">
-          <b>{node.title}</b>
-          <span class="muted">
-            {node.kind} · {projectName(node.project)} · {count(node.links, 'link')}
-          </span>
-        </div>
+        <Line title={node.title}>
+          {node.kind} · {projectName(node.project)} · {count(node.links, 'link')}
+        </Line>
       )}
     />
   );

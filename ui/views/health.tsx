@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { call, useQuery } from '../client.ts';
 import { amount, count, duration, projectName, share } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, change, Figure, Problems, Tabs, Time } from '../parts.tsx';
+import { Answer, change, Figure, Problems, Select, Tabs, Time } from '../parts.tsx';
 import type { UiHealth } from '../types.ts';
 
 export function Health() {
@@ -71,17 +71,12 @@ function Pauses({ paused: { everywhere, projects } }: Pick<UiHealth, 'paused'>) 
     <section aria-label="Pause">
       {everywhere === null ? (
         <div class="row">
-          <select
-            aria-label="What a pause leaves"
+          <Select
+            label="What a pause leaves"
             value={mode}
-            onChange={(event) => setMode(event.currentTarget.value as Mode)}
-          >
-            {Object.entries(MODES).map(([value, text]) => (
-              <option key={value} value={value}>
-                {text}
-              </option>
-            ))}
-          </select>
+            of={Object.entries(MODES) as [Mode, string][]}
+            onChoose={setMode}
+          />
           <button type="button" onClick={() => void change('Paused everywhere.', () => call('ui/pause', { mode }))}>
             Pause everywhere
           </button>

@@ -26,7 +26,7 @@ function Changes({ history: { now: text, versions } }: { history: Result<'ui/his
     () =>
       diffRows(
         versions.map(({ at, reason, text: removed }, place) => ({
-          place: `until ${when(at, now.value)}, before ${BEFORE[reason] ?? reason}`,
+          at: `until ${when(at, now.value)}, before ${BEFORE[reason] ?? reason}`,
           removed,
           added: versions[place - 1]?.text ?? text,
           bytes: 0,

@@ -4,7 +4,7 @@ import { useQuery } from '../client.ts';
 import { conceptRows } from '../facts.ts';
 import { count, projectName } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, Empty, forget, LinkedText, Problems, Tabs } from '../parts.tsx';
+import { Answer, Empty, forget, Line, LinkedText, Problems, Tabs } from '../parts.tsx';
 import { getHash } from '../route.ts';
 import type { Result } from '../types.ts';
 import { Board } from './board.tsx';
@@ -78,13 +78,10 @@ function Topics({ name }: { name: string }) {
                 chosen={name}
                 onOpen={(topic) => (location.hash = getHash({ view: 'library', id: `topics/${topic.name}` }))}
                 row={(topic) => (
-                  <div class="line">
-                    <b>{topic.title}</b>
-                    <span class="muted">
-                      {topic.scope === 'user' ? 'every project' : projectName(topic.project)}
-                      {topic.updated !== null && ` · ${count(topic.statements, 'statement')} · ${topic.updated}`}
-                    </span>
-                  </div>
+                  <Line title={topic.title}>
+                    {topic.scope === 'user' ? 'every project' : projectName(topic.project)}
+                    {topic.updated !== null && ` · ${count(topic.statements, 'statement')} · ${topic.updated}`}
+                  </Line>
                 )}
               />
               {name !== '' && <Topic key={name} name={name} />}

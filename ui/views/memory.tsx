@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { useQuery } from '../client.ts';
 import { amount, count, projectName, projectNames } from '../format.ts';
 import { forgetPlace, List } from '../list.tsx';
-import { Answer, Empty, showAddress, Time } from '../parts.tsx';
+import { Answer, Empty, Select, showAddress, Time } from '../parts.tsx';
 import { getHash, type Route } from '../route.ts';
 import type { Input, UiHit, UiSearch } from '../types.ts';
 import { NodePanel } from './node.tsx';
@@ -107,27 +107,15 @@ function FilterFields({ projects }: { projects: readonly string[] }) {
   return (
     <>
       {Object.entries(lists).map(([name, values]) => (
-        <select
+        <Select
           key={name}
-          aria-label={name}
+          label={name}
           value={chosen[name as keyof typeof lists]}
-          onChange={(event) => set({ [name]: event.currentTarget.value })}
-        >
-          <option value="">any {name}</option>
-          {values.map(([value, text]) => (
-            <option key={value} value={value}>
-              {text}
-            </option>
-          ))}
-        </select>
+          of={[['', `any ${name}`], ...values]}
+          onChoose={(value) => set({ [name]: value })}
+        />
       ))}
-      <select aria-label="time" value={chosen.days} onChange={(event) => set({ days: event.currentTarget.value })}>
-        {AGES.map(([value, text]) => (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        ))}
-      </select>
+      <Select label="time" value={chosen.days} of={AGES} onChoose={(days) => set({ days })} />
       <label>
         <input
           type="checkbox"

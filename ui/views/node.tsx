@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { call, useQuery } from '../client.ts';
 import { projectName } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, change, forget, Tabs, Time } from '../parts.tsx';
+import { Answer, change, forget, Line, Select, Tabs, Time } from '../parts.tsx';
 import { getHash } from '../route.ts';
 import { messageTexts } from '../talk.ts';
 import type { Result } from '../types.ts';
@@ -98,6 +98,7 @@ function Head({ node, onEdit }: { node: Node; onEdit: () => void }) {
 
 const FIELDS = ['title', 'summary', 'outcome', 'topic_tags', 'importance'] as const;
 type Field = (typeof FIELDS)[number];
+const LEVELS = ['HIGH', 'MED', 'LOW'].map((each) => [each, each] as const);
 const ROWS: Partial<Record<Field, number>> = { summary: 5, outcome: 3 };
 
 /** What was typed and not saved, by id: it is there again when the user comes back. */
@@ -136,11 +137,7 @@ function Editor({ id, node, onEnd }: { id: string; node: Node; onEnd: () => void
           <label key={field}>
             {field.replace('_', ' ')}
             {field === 'importance' ? (
-              <select value={value} onChange={(event) => type(field, event.currentTarget.value)}>
-                {['HIGH', 'MED', 'LOW'].map((each) => (
-                  <option key={each}>{each}</option>
-                ))}
-              </select>
+              <Select value={value} of={LEVELS} onChoose={(level) => type(field, level)} />
             ) : (
               <textarea
                 dir="auto"
@@ -346,12 +343,9 @@ function Links({ id }: { id: string }) {
             rowHeight={54}
             onOpen={(each) => (location.hash = getHash({ view: 'memory', id: each.node_id }))}
             row={(each) => (
-              <div class="line">
-                <b>{each.title}</b>
-                <span class="muted">
-                  {projectName(each.project)} · <Time at={each.created_at} />
-                </span>
-              </div>
+              <Line title={each.title}>
+                {projectName(each.project)} · <Time at={each.created_at} />
+              </Line>
             )}
           />
         )

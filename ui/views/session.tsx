@@ -3,7 +3,7 @@ import { useQuery } from '../client.ts';
 import { diffRows } from '../diff.ts';
 import { amount, count, money, projectName } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, areKeysOn, Empty, showAddress, Tabs, Time } from '../parts.tsx';
+import { Answer, areKeysOn, Empty, Line, showAddress, Tabs, Time } from '../parts.tsx';
 import { getHash, type Route } from '../route.ts';
 import { talkRows } from '../talk.ts';
 import type { UiRequest, UiSession } from '../types.ts';
@@ -33,13 +33,10 @@ function Sessions() {
               rowHeight={58}
               onOpen={(each) => (location.hash = getHash({ view: 'session', id: each.session_id }))}
               row={(each) => (
-                <div class="line">
-                  <b>{each.title || each.session_id}</b>
-                  <span class="muted">
-                    {projectName(each.project)} · {count(each.turns, 'turn')} ·{' '}
-                    {count(each.node_ids.length, 'memory', 'memories')} · <Time at={each.updated_at} />
-                  </span>
-                </div>
+                <Line title={each.title || each.session_id}>
+                  {projectName(each.project)} · {count(each.turns, 'turn')} ·{' '}
+                  {count(each.node_ids.length, 'memory', 'memories')} · <Time at={each.updated_at} />
+                </Line>
               )}
             />
           )
@@ -165,14 +162,16 @@ function Conversation({ session }: { session: UiSession }) {
             ))}
           </div>
         ) : (
-          <article class={row.trimmed ? 'message trimmed' : 'message'}>
+          <article class={row.trimmed_by === undefined ? 'message' : 'message trimmed'}>
             <h2>
               {row.role}
-              {row.part === 'text' ? '' : ` · ${row.part.replace('_', ' ')}`}
-              {row.trimmed && <span class="badge">trimmed</span>}
+              {row.kind === 'text' ? '' : ` · ${row.kind.replace('_', ' ')}`}
+              {row.trimmed_by !== undefined && <span class="badge">trimmed</span>}
             </h2>
             <pre>{row.text}</pre>
-            {row.more > 0 && <p class="muted">… and {count(row.more, 'character')} that are not shown here.</p>}
+            {row.left_out !== undefined && (
+              <p class="muted">… and {count(row.left_out, 'character')} that are not shown here.</p>
+            )}
           </article>
         )
       }
@@ -192,10 +191,7 @@ function Request({ id, tab }: { id: string | undefined; tab: Tab }) {
 }
 
 function Difference({ request }: { request: UiRequest }) {
-  const rows = useMemo(
-    () => diffRows(request.changes.map(({ at, ...change }) => ({ place: at, ...change }))),
-    [request],
-  );
+  const rows = useMemo(() => diffRows(request.changes), [request]);
   const isChanged = request.changes.some(({ kind }) => kind === 'changed');
   if (rows.length === 0) return <Empty title="Sent as received">Nothing of this request was changed.</Empty>;
   const { received, sent, thinking_stripped: thinking } = request;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { diffRows } from '../../../ui/diff.ts';
 
-const change = { place: 'messages 1 to 4', bytes: 40 };
+const change = { at: 'messages 1 to 4', bytes: 40 };
 
 it('shows lines that went, came and stayed under their place', () => {
   const rows = diffRows([{ ...change, removed: 'which port?\nkept\n', added: 'the port is 7411\nkept\n' }]);
@@ -16,10 +16,10 @@ it('shows lines that went, came and stayed under their place', () => {
 
 it('shows only the beginning of what was sent as it came', () => {
   const removed = Array.from({ length: 9 }, (_, line) => `line ${line}`).join('\n');
-  const long = diffRows([{ kind: 'kept', place: 'user', removed, added: '', bytes: removed.length }]);
+  const long = diffRows([{ kind: 'kept', at: 'user', removed, added: '', bytes: removed.length }]);
   expect(long.map(({ kind }) => kind)).toEqual(['place', ...Array<string>(7).fill('same')]);
   expect(long.at(-1)?.text).toBe('…');
-  const short = diffRows([{ kind: 'kept', place: 'user', removed: 'one line', added: '', bytes: 8 }]);
+  const short = diffRows([{ kind: 'kept', at: 'user', removed: 'one line', added: '', bytes: 8 }]);
   expect(short.map(({ text }) => text)).toEqual(['user', 'one line']);
 });
 
@@ -46,7 +46,7 @@ it('keeps every line of both sides', () => {
   const text = fc.array(fc.stringMatching(/^[a-c ]{0,5}$/), { minLength: 1 }).map((lines) => lines.join('\n'));
   fc.assert(
     fc.property(text, text, (removed, added) => {
-      const rows = diffRows([{ place: '', bytes: removed.length, removed, added }]).slice(1);
+      const rows = diffRows([{ at: '', bytes: removed.length, removed, added }]).slice(1);
       const side = (kind: string): string =>
         rows
           .filter((row) => row.kind === 'same' || row.kind === kind)

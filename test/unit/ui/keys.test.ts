@@ -3,10 +3,11 @@ import { type KeyAction, moveInList, pressKey } from '../../../ui/keys.ts';
 
 /** Keys with the milliseconds before each. */
 function press(...keys: readonly (readonly [string, number])[]): KeyAction {
-  let [state, action, atMs]: [{ goAtMs: number | null }, KeyAction, number] = [{ goAtMs: null }, null, 0];
+  let [goAtMs, action, atMs]: [number | null, KeyAction, number] = [null, null, 0];
   for (const [key, pauseMs] of keys) {
     atMs += pauseMs;
-    ({ state, action } = pressKey(state, key, atMs));
+    action = pressKey(goAtMs, key, atMs);
+    goAtMs = action === 'go' ? atMs : null;
   }
   return action;
 }
