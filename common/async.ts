@@ -11,20 +11,15 @@ export const [MINUTE_MS, HOUR_MS, DAY_MS] = [60_000, 3_600_000, 86_400_000] as c
 export const systemClock: Clock = { now: () => Date.now() };
 
 /** Settles like `work`, or rejects as soon as the signal aborts, so that work that ignores the signal delays no caller. */
-export async function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stop: () => void = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason as Error);
-    if (signal.aborted) stop();
+export function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal.reason as Error);
+    const settled = work.then(resolve, reject);
+    // What is settled already counts.
+    if (signal.aborted) queueMicrotask(stop);
     else signal.addEventListener('abort', stop, { once: true });
+    void settled.then(() => signal.removeEventListener('abort', stop));
   });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-    // The loser of the race must not end as an unhandled rejection.
-    work.catch(() => undefined);
-  }
 }
 
 /** Settles like `work`, or rejects with `late` after `timeoutMs`; the work itself continues. */

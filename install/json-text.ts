@@ -1,18 +1,17 @@
 import {
   applyEdits,
+  createScanner,
   type Edit,
   findNodeAtLocation,
   format,
   getNodeValue,
   type JSONPath,
-  type JSONVisitor,
   modify,
   type Node,
   type ParseError,
   parseTree,
   printParseErrorCode,
   stripComments,
-  visit,
 } from 'jsonc-parser';
 import { CometError } from '../common/errors.ts';
 
@@ -119,21 +118,13 @@ export function isSameJson(a: string, b: string): boolean {
 
 function withoutTrailingCommas(text: string): string {
   const edits: Edit[] = [];
-  let comma: number | null = null;
-  const note = (offset: number | null) => (): void => {
-    comma = offset;
-  };
-  const close = (): void => {
-    if (comma !== null) edits.push({ offset: comma, length: 1, content: '' });
-    comma = null;
-  };
-  const forget = note(null);
-  const visitor: JSONVisitor = {
-    ...{ onObjectBegin: forget, onArrayBegin: forget, onObjectProperty: forget, onLiteralValue: forget },
-    ...{ onObjectEnd: close, onArrayEnd: close },
-    onSeparator: (character, offset) => note(character === ',' ? offset : null)(),
-  };
-  visit(text, visitor, { allowTrailingComma: true });
+  const scanner = createScanner(text, true);
+  let comma = -1;
+  for (scanner.scan(); scanner.getTokenLength() > 0; scanner.scan()) {
+    const offset = scanner.getTokenOffset();
+    if (comma >= 0 && '}]'.includes(text.charAt(offset))) edits.push({ offset: comma, length: 1, content: '' });
+    comma = text.charAt(offset) === ',' ? offset : -1;
+  }
   return applyEdits(text, edits);
 }
 

@@ -66,9 +66,7 @@ export function explained(receipt: NamedReceipt, nowMs: number): string[] {
       : []),
     ...receipt.added.flatMap(({ position, reason, text, found = [] }) => [
       `added     ${reason.replace(' of this epoch', '')}, ${getPlace(position)}:`,
-      ...withoutCodes(printable(text))
-        .split('\n')
-        .map((line) => `            ${line}`),
+      ...indented(withoutCodes(printable(text))),
       // What answers a question about the state of the work comes from no lane.
       ...found
         .filter(({ lanes }) => lanesText(lanes) !== '')
@@ -91,11 +89,14 @@ function sliceLines({ facts }: NamedReceipt): string[] {
     return [`facts     none yet of those that ${printable(agent)} is subscribed to (${printable(because)})`];
   return [
     `facts     those that ${printable(agent)} is subscribed to (${printable(because)}), given at its start:`,
-    ...printable(text)
-      .split('\n')
-      .map((line) => `            ${line}`),
+    ...indented(text),
   ];
 }
+
+const indented = (text: string): string[] =>
+  printable(text)
+    .split('\n')
+    .map((line) => `            ${line}`);
 
 /** "in the system prompt", "in message 4", of `system.2` and `messages.4`. */
 function getPlace(position: string): string {

@@ -23,18 +23,26 @@ export const NO_PAUSES: Pauses = { past: [], everywhere: null, projects: {} };
 /** What a file that cannot be read stands for. */
 export const allPaused = (since: string): Pauses => ({ ...NO_PAUSES, everywhere: { mode: 'off', since, until: null } });
 
-/** The pauses that still hold; those that ended are moved to `past`. */
-export function activePauses(requested: Pauses, nowMs: number): Pauses {
-  const { everywhere, projects } = requested;
-  const holds = ({ until }: Pause): boolean => until === null || Date.parse(until) > nowMs;
-  const all = [[null, everywhere] as const, ...Object.entries(projects)];
-  const over = all.flatMap(([project, one]) => (one === null || holds(one) ? [] : [ended(project, one, nowMs)]));
+/** Moves the pauses that are over to `past`. @param isOver  `project` null: of the pause everywhere */
+function endPauses(
+  { past, everywhere, projects }: Pauses,
+  nowMs: number,
+  isOver: (pause: Pause, project: string | null) => boolean,
+): Pauses {
+  const own = Object.entries(projects);
+  const over = [[null, everywhere] as const, ...own].flatMap(([project, pause]) =>
+    pause !== null && isOver(pause, project) ? [ended(project, pause, nowMs)] : [],
+  );
   return {
-    past: [...requested.past, ...over],
-    everywhere: everywhere !== null && holds(everywhere) ? everywhere : null,
-    projects: Object.fromEntries(Object.entries(projects).filter(([, one]) => holds(one))),
+    past: [...past, ...over],
+    everywhere: everywhere === null || isOver(everywhere, null) ? null : everywhere,
+    projects: Object.fromEntries(own.filter(([project, pause]) => !isOver(pause, project))),
   };
 }
+
+/** The pauses that still hold; those that ended are moved to `past`. */
+export const activePauses = (requested: Pauses, nowMs: number): Pauses =>
+  endPauses(requested, nowMs, ({ until }) => until !== null && Date.parse(until) <= nowMs);
 
 export function wasPaused(pauses: Pauses, project: string, fromMs: number, toMs: number): boolean {
   const own = [pauses.everywhere, pauses.projects[project]].flatMap((one) => (one ? [one] : []));
@@ -51,25 +59,15 @@ function ended(project: string | null, { since, until }: Pause, nowMs: number): 
 
 /** `project` null: everywhere. A pause that it replaces ends when it begins. */
 export function paused(before: Pauses, project: string | null, pause: Pause): Pauses {
-  const former = project === null ? before.everywhere : before.projects[project];
-  const from = former ? { ...before, past: [...before.past, ended(project, former, Date.parse(pause.since))] } : before;
-  if (project === null) return { ...from, everywhere: pause };
-  return { ...from, projects: { ...from.projects, [project]: pause } };
+  const from = endPauses(before, Date.parse(pause.since), (_, name) => name === project);
+  return project === null
+    ? { ...from, everywhere: pause }
+    : { ...from, projects: { ...from.projects, [project]: pause } };
 }
 
 /** `project` null: ends every pause. */
-export function resumed(from: Pauses, project: string | null, nowMs: number): Pauses {
-  const { everywhere } = from;
-  const own = Object.entries(from.projects).filter(([name]) => project === null || name === project);
-  const past = [
-    ...from.past,
-    ...(project === null && everywhere !== null ? [ended(null, everywhere, nowMs)] : []),
-    ...own.map(([name, one]) => ended(name, one, nowMs)),
-  ];
-  if (project === null) return { ...NO_PAUSES, past };
-  const { [project]: _, ...projects } = from.projects;
-  return { ...from, past, projects };
-}
+export const resumed = (from: Pauses, project: string | null, nowMs: number): Pauses =>
+  endPauses(from, nowMs, (_, name) => project === null || name === project);
 
 export const parsePauses = (text: string): Pauses => Pauses.parse(JSON.parse(text));
 

@@ -1,6 +1,6 @@
 import os from 'node:os';
 import path from 'node:path';
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { readOwnFile, removeOwnFile, writeOwnFile } from '../edit-file.ts';
@@ -53,19 +53,10 @@ export async function removeCompletion(paths: HomePaths, env: NodeJS.ProcessEnv)
   for (const file of await findCompletionFiles(env)) await removeOwnFile(paths, file);
 }
 
-interface FlagHelp {
-  readonly short: string | null;
-  readonly long: string;
-  readonly description: string;
-  readonly takesValue: boolean;
-  /** Empty where any value is allowed. */
-  readonly values: readonly string[];
-}
-
 interface CommandHelp {
   /** Names from below the program down to it; empty for the program itself. */
   readonly path: readonly string[];
-  readonly flags: readonly FlagHelp[];
+  readonly flags: readonly Option[];
   /** Its subcommands, or what its first argument may be. */
   readonly words: readonly { readonly name: string; readonly description: string }[];
 }
@@ -73,12 +64,7 @@ interface CommandHelp {
 /** The program and every command below it, as `--help` shows them. */
 export function listCommands(command: Command, path: readonly string[] = []): CommandHelp[] {
   const help = command.createHelp();
-  const flags = help.visibleOptions(command).flatMap((option): FlagHelp[] => {
-    const { short, long, description, argChoices } = option;
-    if (long === undefined) return [];
-    const takesValue = option.required || option.optional;
-    return [{ short: short ?? null, long, description, takesValue, values: argChoices ?? [] }];
-  });
+  const flags = help.visibleOptions(command);
   const below = help.visibleCommands(command);
   const choices = command.registeredArguments[0]?.argChoices ?? [];
   const words = [
@@ -90,13 +76,15 @@ export function listCommands(command: Command, path: readonly string[] = []): Co
 
 /** Each flag with a value, by the words that precede that value. */
 function valueFlags(command: CommandHelp): { readonly after: string[]; readonly values: readonly string[] }[] {
-  return command.flags
-    .filter((flag) => flag.takesValue)
-    .map(({ short, long, values }) => ({
-      after: [short, long].flatMap((name) => (name === null ? [] : `'${commandPath(command)} ${name}'`)),
-      values,
-    }));
+  return command.flags.filter(takesValue).map((flag) => ({
+    after: flagNames(flag).map((name) => `'${commandPath(command)} ${name}'`),
+    values: flag.argChoices ?? [],
+  }));
 }
+
+const takesValue = ({ required, optional }: Option): boolean => required || optional;
+
+const flagNames = ({ short, long }: Option): string[] => [short, long].filter((name) => name !== undefined);
 
 /** Names joined by slashes, as '/memory/ls'; '' for the program itself. */
 const commandPath = ({ path }: Pick<CommandHelp, 'path'>): string => path.map((name) => `/${name}`).join('');
@@ -129,7 +117,7 @@ export function bashCompletion(commands: readonly CommandHelp[]): string {
 
 function bashPlaceCase(command: CommandHelp): string {
   const words = command.words.map(({ name }) => name).join(' ');
-  const flags = command.flags.flatMap(({ short, long }) => (short === null ? long : [short, long])).join(' ');
+  const flags = command.flags.flatMap(flagNames).join(' ');
   return `    '${commandPath(command)}') words='${words}' flags='${flags}' ;;`;
 }
 
@@ -163,9 +151,7 @@ export function zshCompletion(commands: readonly CommandHelp[]): string {
 
 function zshPlaceCase(command: CommandHelp): string {
   const names = command.words.map(({ name, description }) => described(name, description));
-  const flags = command.flags.flatMap(({ short, long, description }: FlagHelp) =>
-    (short === null ? [long] : [short, long]).map((name) => described(name, description)),
-  );
+  const flags = command.flags.flatMap((flag) => flagNames(flag).map((name) => described(name, flag.description)));
   return `    ('${commandPath(command)}') names=(${names.join(' ')}) flags=(${flags.join(' ')}) ;;`;
 }
 
@@ -201,11 +187,11 @@ function wordLines({ path, words }: CommandHelp): string[] {
   return words.map(({ name, description }) => `complete -c comet-cc -n ${at} -f -a ${name}${detail(description)}`);
 }
 
-function flagLine({ path }: CommandHelp, { short, long, description, takesValue, values }: FlagHelp): string {
+function flagLine({ path }: CommandHelp, flag: Option): string {
   const where = quoted(path.length === 0 ? '__comet_cc_at' : ['__comet_cc_in', ...path].join(' '));
-  const names = `${short === null ? '' : ` -s ${short.slice(1)}`} -l ${long.slice(2)}`;
-  const value = values.length > 0 ? ` -x -a ${quoted(values.join(' '))}` : takesValue ? ' -r' : '';
-  return `complete -c comet-cc -n ${where}${names}${value}${detail(description)}`;
+  const names = flagNames(flag).map((name) => name.replace(/^--/, ' -l ').replace(/^-/, ' -s '));
+  const value = flag.argChoices ? ` -x -a ${quoted(flag.argChoices.join(' '))}` : takesValue(flag) ? ' -r' : '';
+  return `complete -c comet-cc -n ${where}${names.join('')}${value}${detail(flag.description)}`;
 }
 
 const detail = (description: string): string => (description === '' ? '' : ` -d ${quoted(description)}`);
