@@ -76,20 +76,16 @@ export function rotateLarge(file: string): void {
 }
 
 function append(file: string, bytes: Buffer, limits: LogLimits): void {
-  let descriptor = fs.openSync(file, APPEND, 0o600);
+  const before = fs.lstatSync(file, { throwIfNoEntry: false });
+  const size = before?.isFile() ? before.size : 0;
+  if (size > 0 && size + bytes.length > limits.fileBytes) rotate(file, limits.files);
+  const descriptor = fs.openSync(file, APPEND, 0o600);
   try {
     const stats = fs.fstatSync(descriptor);
-    const { size, mode } = stats;
-    if (stats.isFile() && (mode & 0o077) !== 0) fs.fchmodSync(descriptor, 0o600);
-    if (stats.isFile() && size > 0 && size + bytes.length > limits.fileBytes) {
-      fs.closeSync(descriptor);
-      descriptor = -1;
-      rotate(file, limits.files);
-      descriptor = fs.openSync(file, APPEND, 0o600);
-    }
+    if (stats.isFile() && (stats.mode & 0o077) !== 0) fs.fchmodSync(descriptor, 0o600);
     fs.writeSync(descriptor, bytes);
   } finally {
-    if (descriptor >= 0) fs.closeSync(descriptor);
+    fs.closeSync(descriptor);
   }
 }
 

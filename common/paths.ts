@@ -17,10 +17,7 @@ export interface Platform {
   /** Address of a listener that only this user can reach: a socket in `dir`, or a pipe named after it. */
   localAddress(dir: string, name: string): string;
   /** How to end the leader of a process group together with its children. */
-  endTree(
-    pid: number,
-    signal: 'SIGTERM' | 'SIGKILL',
-  ): { readonly kill: number } | { readonly run: readonly [file: string, ...args: string[]] };
+  endTree(pid: number): { readonly kill: number } | { readonly run: readonly [file: string, ...args: string[]] };
 }
 
 const POSIX: Platform = {

@@ -135,7 +135,7 @@ export async function runInForeground(
 export function killGroup(pid: number | undefined, signal: 'SIGTERM' | 'SIGKILL'): void {
   if (pid === undefined) return;
   try {
-    const end = PLATFORM.endTree(pid, signal);
+    const end = PLATFORM.endTree(pid);
     if ('kill' in end) process.kill(end.kill, signal);
     else void loadExeca().then((execa) => execa(end.run[0], end.run.slice(1), { reject: false }));
   } catch (error) {

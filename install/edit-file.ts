@@ -198,15 +198,13 @@ async function removeCreatedDirs(paths: HomePaths, dir: string): Promise<void> {
   });
 }
 
-const CLAUDE_CODE_KINDS = {
+const KINDS = {
   ...{ env: envEntries, hooks: hookEntries, statusline: statuslineEntry, plugin: pluginEntries },
   library: markedBlock,
 };
-export type EditName = keyof typeof CLAUDE_CODE_KINDS | EditorName;
+export type EditName = keyof typeof KINDS | EditorName;
 
-export function editKind(name: EditName): EditKind {
-  return name in CLAUDE_CODE_KINDS ? CLAUDE_CODE_KINDS[name as keyof typeof CLAUDE_CODE_KINDS] : variableEntries;
-}
+export const editKind = (name: EditName): EditKind => KINDS[name as keyof typeof KINDS] ?? variableEntries;
 
 const EditedFile = z.object({
   file: z.string(),

@@ -98,14 +98,6 @@ export interface DaemonSetup extends Readonly<Awaited<ReturnType<typeof prepareD
 
 export type StartResult = Awaited<ReturnType<typeof settled>>;
 
-interface Starting {
-  /** False when it ran before. */
-  readonly fresh: boolean;
-  /** The guard, where it stays in the foreground. */
-  readonly child: ChildProcess | null;
-  readonly deadline: number;
-}
-
 /**
  * Makes sure that the daemon of this home runs. Two racing calls leave one daemon, and both succeed.
  *
@@ -114,7 +106,7 @@ interface Starting {
 export async function startDaemon(setup: DaemonSetup): Promise<StartResult> {
   const deadline = performance.now() + setup.startMs;
   const settle = (fresh: boolean, child: ChildProcess | null = null): Promise<StartResult> =>
-    settled(setup.paths, { fresh, child, deadline });
+    settled(setup.paths, deadline, { fresh, child });
   const running = await guardStatus(setup.paths.guardSocket);
   // An update, or another version of Node, may have removed its files.
   const isGone = running !== null && !existsSync(running.program ?? GUARD);
@@ -165,8 +157,12 @@ export async function stopDaemon(paths: HomePaths, { keepsPort = false, restarts
   throw new CometError('daemon_unhealthy', `the daemon (process ${running.pid}) does not stop; ${next}`);
 }
 
-/** `problem`: why memory does not work although the guard runs; null when all is well. */
-async function settled(paths: HomePaths, { deadline, ...start }: Starting) {
+/**
+ * `problem`: why memory does not work although the guard runs; null when all is well.
+ *
+ * @param start  `fresh` is false when it ran before; `child` is the guard, where it stays in the foreground
+ */
+async function settled(paths: HomePaths, deadline: number, start: { fresh: boolean; child: ChildProcess | null }) {
   let status: GuardStatus | null = null;
   while (performance.now() < deadline) {
     const leftMs = Math.max(1, Math.ceil(deadline - performance.now()));

@@ -3,14 +3,12 @@ import { type CapturedMessage, type CapturedTurn, CONTINUATION } from '../../com
 import { EVERYWHERE, type Library, type Memory } from '../../memory/index.ts';
 import type { Policy } from './index.ts';
 
-const NONE: ReadonlySet<string> = new Set();
-
 /**
  * Memory that captures, imports and recalls only what the user's policy allows.
  *
  * @param hidden  ids of memories that are about to be removed
  */
-export function guardMemory(memory: Memory, policy: Policy, hidden: () => ReadonlySet<string> = () => NONE): Memory {
+export function guardMemory(memory: Memory, policy: Policy, hidden: () => ReadonlySet<string>): Memory {
   return { ...memory, ...guardIntake(memory, policy), recall: guardRecall(memory.recall, policy, hidden) };
 }
 

@@ -6,20 +6,17 @@ export interface Sender {
   readonly site: string | undefined;
 }
 
-export interface Refusal {
-  readonly status: 403 | 405;
-  readonly message: string;
-}
-
 /**
  * Null where the request may come from the dashboard's own page or the address bar. The exact name stops DNS rebinding;
  * origin and site stop pages of other origins, those of other ports included.
  */
-export function refuseSender({ method, host = '', origin, site }: Sender, port: number): Refusal | null {
+export function refuseSender({ method, host = '', origin, site }: Sender, port: number) {
   if (![`127.0.0.1:${port}`, `localhost:${port}`].includes(host))
-    return { status: 403, message: 'not a name of this listener; comet-cc ui prints its address' };
-  if (origin !== undefined && origin !== `http://${host}`) return { status: 403, message: 'not for other pages' };
+    return { status: 403, message: 'not a name of this listener; comet-cc ui prints its address' } as const;
+  if (origin !== undefined && origin !== `http://${host}`)
+    return { status: 403, message: 'not for other pages' } as const;
   if (site !== undefined && site !== 'same-origin' && site !== 'none')
-    return { status: 403, message: 'not for links of other pages; open the address itself' };
-  return ['GET', 'HEAD', 'POST'].includes(method) ? null : { status: 405, message: 'GET, or POST with a JSON body' };
+    return { status: 403, message: 'not for links of other pages; open the address itself' } as const;
+  if (['GET', 'HEAD', 'POST'].includes(method)) return null;
+  return { status: 405, message: 'GET, or POST with a JSON body' } as const;
 }

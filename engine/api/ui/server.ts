@@ -38,7 +38,7 @@ const POLICY = [
 
 export interface UiServerOptions {
   readonly sessions: UiSessions;
-  readonly services: () => EngineServices | null;
+  readonly services: () => EngineServices;
   readonly watch: Watch;
   readonly log: Log;
   readonly page?: string;

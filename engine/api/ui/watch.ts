@@ -15,19 +15,16 @@ export type Watch = ReturnType<typeof createWatch>;
 /**
  * Compares what the engine counts, only while a page follows: nothing is added to the path of a request.
  *
- * @param services  null while the engine starts
  * @param folders  of files that people edit by hand
  */
-export function createWatch(services: () => EngineServices | null, folders: readonly string[] = []) {
+export function createWatch(services: () => EngineServices, folders: readonly string[] = []) {
   const listeners = new Set<Listener>();
   const touched = new Set<Topic>();
   let seen: State = {};
   let end = (): void => {};
 
   function tick(): void {
-    const running = services();
-    if (running === null) return;
-    const now = getState(running);
+    const now = getState(services());
     const topics = Object.keys(now) as Topic[];
     const changed = new Set([...touched, ...topics.filter((topic) => now[topic] !== seen[topic])]);
     if (changed.has('memory')) changed.add('library');
@@ -43,9 +40,8 @@ export function createWatch(services: () => EngineServices | null, folders: read
   return {
     /** @returns ends it */
     follow(listener: Listener): () => void {
-      const running = services();
       if (listeners.size === 0) {
-        seen = running === null ? {} : getState(running);
+        seen = getState(services());
         const timer = setInterval(tick, TICK_MS).unref();
         const unfollow = followFolders(folders, () => touch(['library', 'tasks']));
         end = () => {

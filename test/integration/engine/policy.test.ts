@@ -11,6 +11,7 @@ import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const since = '2026-01-01T00:00:00.000Z';
 const tempDir = tempDirs();
+const hidesNothing = (): ReadonlySet<string> => new Set();
 let temp = '';
 let now = 0;
 let policy: Policy;
@@ -126,7 +127,7 @@ it('what a session starts with keeps to the scope that the project asks for', as
     asked.push(all);
     return { brief: [], lines: [] };
   };
-  const { recall } = guardMemory(memoryWith({ recall: { sessionContext } }), policy);
+  const { recall } = guardMemory(memoryWith({ recall: { sessionContext } }), policy, hidesNothing);
   await recall.sessionContext('s1', repo);
   await recall.sessionContext('s1', temp);
   expect(asked).toEqual([
@@ -157,7 +158,7 @@ it('passes on what it does not guard, also of memory that is still opening, whic
   const capture = { awaitCaptures: noting('awaitCaptures'), summarizeSession: noting('summarizeSession') };
   const imports = { importArchive: noting('importArchive') as never };
   const recall = { quotes: noting('quotes') as never };
-  const memory = guardMemory(memoryWith({ capture, imports, recall }), policy);
+  const memory = guardMemory(memoryWith({ capture, imports, recall }), policy, hidesNothing);
   await memory.capture.awaitCaptures('s1');
   await memory.capture.summarizeSession('s1');
   await memory.imports.importArchive({} as never);
@@ -171,7 +172,7 @@ it('refuses a document where capture is off', async () => {
     taken.push(projectDir);
     throw new Error('enough');
   };
-  const memory = guardMemory(memoryWith({ imports: { importDocument } }), policy);
+  const memory = guardMemory(memoryWith({ imports: { importDocument } }), policy, hidesNothing);
   await projectFile(repo, '{"memory": "private"}');
   const document = { file: path.join(repo, 'a.md'), text: 'a' };
   await expect(memory.imports.importDocument({ ...document, projectDir: repo })).rejects.toThrow('capture is off here');
@@ -182,7 +183,7 @@ it('refuses a document where capture is off', async () => {
 it('captures no turn of a pause that was past us, and no summary of a session with one', async () => {
   const captured: string[] = [];
   const captureTurns: Memory['capture']['captureTurns'] = (turns) => void captured.push(...turns.map(({ key }) => key));
-  const { capture } = guardMemory(memoryWith({ capture: { captureTurns } }), policy);
+  const { capture } = guardMemory(memoryWith({ capture: { captureTurns } }), policy, hidesNothing);
   const pauses = paused(NO_PAUSES, null, { mode: 'off', since, until: null });
   await writePauses(pausesFile, resumed(pauses, null, now + 60_000));
   now += 120_000;
@@ -202,7 +203,7 @@ it('captures no turn of a pause that was past us, and no summary of a session wi
 it('captures a turn that ended before a pause, however late it is offered, and none that ended in it', async () => {
   const captured: string[] = [];
   const captureTurns: Memory['capture']['captureTurns'] = (turns) => void captured.push(...turns.map(({ key }) => key));
-  const { capture } = guardMemory(memoryWith({ capture: { captureTurns } }), policy);
+  const { capture } = guardMemory(memoryWith({ capture: { captureTurns } }), policy, hidesNothing);
   await createPauseSwitch(pausesFile, () => now).pause('off', null);
   const offer = (key: string, atMs: number): void =>
     capture.captureTurns([{ key, turnId: key, sessionId: 's1', projectDir: repo, model: 'm', atMs, messages: [] }]);

@@ -27,9 +27,9 @@ describe('where systems differ', () => {
   });
 
   it('a child ends with all it started: its group, on Windows its tree', () => {
-    expect(linux.endTree(4711, 'SIGTERM')).toEqual({ kill: -4711 });
-    expect(darwin.endTree(4711, 'SIGKILL')).toEqual({ kill: -4711 });
-    expect(windows.endTree(4711, 'SIGTERM')).toEqual({ run: ['taskkill', '/pid', '4711', '/T', '/F'] });
+    expect(linux.endTree(4711)).toEqual({ kill: -4711 });
+    expect(darwin.endTree(4711)).toEqual({ kill: -4711 });
+    expect(windows.endTree(4711)).toEqual({ run: ['taskkill', '/pid', '4711', '/T', '/F'] });
   });
 
   it('modes, directory fsync and handing over are asked of systems that have them', () => {
