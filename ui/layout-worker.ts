@@ -15,13 +15,7 @@ interface Task {
 addEventListener('message', ({ data: { places, links } }: MessageEvent<Task>) => {
   const { nodes, edges } = layoutMatrices(places, links);
   const settings = {
-    ...{
-      outboundAttractionDistribution: false,
-      adjustSizes: false,
-      edgeWeightInfluence: 1,
-      scalingRatio: 8,
-      slowDown: 2,
-    },
+    ...{ edgeWeightInfluence: 1, scalingRatio: 8, slowDown: 2 },
     // Else what is linked to nothing drifts so far away that the others become one spot.
     ...{ linLogMode: true, strongGravityMode: true, gravity: 0.3 },
     ...{ barnesHutOptimize: places.length > 1_000, barnesHutTheta: 0.8 },

@@ -75,9 +75,8 @@ export async function askGuard(socket: string, request: GuardRequest, timeoutMs:
 }
 
 async function exchangeLine(socket: string, line: string, timeoutMs: number): Promise<string | null> {
-  const connection = net.connect({ path: socket }).setEncoding('utf8');
-  const late = new CometError('daemon_unhealthy', 'the guard does not answer; see comet-cc logs');
-  const timer = setTimeout(() => connection.destroy(late), timeoutMs);
+  const late = AbortSignal.timeout(timeoutMs);
+  const connection = net.connect({ path: socket, signal: late }).setEncoding('utf8');
   let text = '';
   try {
     connection.write(`${line}\n`);
@@ -88,12 +87,11 @@ async function exchangeLine(socket: string, line: string, timeoutMs: number): Pr
       if (text.length > MAX_REPLY_BYTES) return '';
     }
     return text === '' ? null : text;
-  } catch (error) {
-    if (error === late) throw late;
+  } catch {
+    if (late.aborted) throw new CometError('daemon_unhealthy', 'the guard does not answer; see comet-cc logs');
     // A refused or cut connection means that no guard listens, even if its socket is still on disk.
     return null;
   } finally {
-    clearTimeout(timer);
     connection.destroy();
   }
 }

@@ -63,9 +63,9 @@ export const uiOperations = {
 
 async function healthView({ memory, policy, problems, budget, version, health, quota }: EngineServices) {
   const [checks, daemon, log] = await Promise.all([health.checks(), health.daemon(), health.log()]);
-  const { llm, notes, problems: own } = memory.maintenance.status();
+  const { llm, problems: own } = memory.maintenance.status();
   return {
-    ...{ version, pid: process.pid, node: process.version, checks, daemon, log, llm, notes, budget: budget() },
+    ...{ version, pid: process.pid, node: process.version, checks, daemon, log, llm, budget: budget() },
     uptime_ms: Math.round(process.uptime() * 1_000),
     rss: process.memoryUsage.rss(),
     paused: policy.pauses(),

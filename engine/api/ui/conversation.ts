@@ -1,7 +1,6 @@
 import type { Receipt } from '../../../proxy/ledger/index.ts';
 import { contentText } from '../render.ts';
 import type { EngineServices } from '../service.ts';
-import { recalledFor } from '../summary.ts';
 
 export type Message = Awaited<ReturnType<EngineServices['memory']['library']['readSession']>>[number];
 
@@ -10,15 +9,12 @@ const MAX_CHARS = 50_000;
 interface Entry {
   /** Place in the session. */
   readonly seq: number;
-  /** Key of the turn, as receipts have it. */
-  readonly turn: string;
   readonly role: string;
   readonly kind: 'text' | 'tool_use' | 'tool_result' | 'thinking';
   /** Verbatim but for redacted spans and what `left_out` counts. */
   readonly text: string;
   /** Characters at the end that are not part of `text`; absent for none. */
   readonly left_out?: number;
-  readonly at: string;
   /** Place in `lines` of what stands for it in the newest request; absent where it is sent. */
   readonly trimmed_by?: number;
 }
@@ -29,29 +25,22 @@ export async function sessionView(
   { sessionId, from, limit }: { readonly sessionId: string; readonly from: number; readonly limit: number },
 ) {
   const { library } = memory;
-  const { session_id, title, project, created_at, updated_at } = await library.showSession(sessionId);
+  const { session_id, title, project, updated_at } = await library.showSession(sessionId);
   const requests = receipts.ofSession(session_id);
   const messages = await library.readSession(session_id);
   const trims = trimmed(messages, requests[0] ?? { dropped: [], added: [] });
   const entries = messages.flatMap((message) => getEntries(message, trims.lineOf.get(message)));
-  const prompts = await library.prompts(session_id);
   const own = (await titles.of([session_id])).get(session_id);
   return {
-    ...{ session_id, title: own ?? title, project, created_at, updated_at },
+    ...{ session_id, title: own ?? title, project, updated_at },
     /** Of all pages. */
     total: entries.length,
     messages: entries.slice(from, from + limit).map((entry, place): Entry => ({ ...entry, seq: from + place })),
     lines: trims.lines,
     /** Newest first. */
-    requests: requests.map((receipt) => {
-      const { decision, received_tokens, sent_tokens, saved_usd } = receipt.economics;
-      const { request_id, at, turn = '', epoch } = receipt;
-      return {
-        ...{ request_id, at, turn, epoch, decision, received_tokens, sent_tokens, saved_usd },
-        prompt: prompts[turn] ?? '',
-        recalled: recalledFor(receipt).length,
-        cut: decision.startsWith('cut'),
-      };
+    requests: requests.map(({ request_id, at, economics }) => {
+      const { decision, received_tokens, sent_tokens, saved_usd } = economics;
+      return { request_id, at, decision, received_tokens, sent_tokens, saved_usd };
     }),
   };
 }
@@ -89,14 +78,14 @@ function getLines(preamble: string, nodes: readonly string[]) {
 
 type Block = Readonly<Record<string, unknown>>;
 
-function getEntries({ turn, at, role, content }: Message, line: number | undefined): Omit<Entry, 'seq'>[] {
+function getEntries({ role, content }: Message, line: number | undefined): Omit<Entry, 'seq'>[] {
   const blocks: readonly Block[] = Array.isArray(content)
     ? content
     : [{ type: 'text', text: contentText(content).join('\n') }];
   return blocks.map((block) => {
     const { kind, text } = readBlock(block);
     const left = text.length - MAX_CHARS;
-    const entry = { turn, role, kind, text: text.slice(0, MAX_CHARS), at };
+    const entry = { role, kind, text: text.slice(0, MAX_CHARS) };
     return { ...entry, ...(left > 0 ? { left_out: left } : {}), ...(line === undefined ? {} : { trimmed_by: line }) };
   });
 }

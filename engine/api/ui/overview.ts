@@ -4,10 +4,7 @@ import type { EngineServices } from '../service.ts';
 import { recalledFor } from '../summary.ts';
 import { type CostRow, getRow } from './cost.ts';
 
-type Services = Pick<
-  EngineServices,
-  'memory' | 'receipts' | 'ledger' | 'titles' | 'policy' | 'costs' | 'version' | 'requests' | 'removals'
->;
+type Services = Pick<EngineServices, 'memory' | 'receipts' | 'ledger' | 'titles' | 'policy' | 'costs' | 'removals'>;
 
 /** A store that is opening has no titles yet; `problems` says that it opens. */
 const OPENING_MS = 1_000;
@@ -18,22 +15,19 @@ const CHARS_PER_TOKEN = 4;
 
 /** The sessions that sent a request within a day, newest first, and what memory has to do. */
 export async function overviewView(services: Services, nowMs: number) {
-  const { memory, receipts, titles, policy, costs, version, requests, removals } = services;
+  const { memory, receipts, titles, policy, costs, removals } = services;
   const { library } = memory;
   const newest = newestBySession(receipts.list(), nowMs - LIVE_MS);
   const ids = [...newest.keys()];
   const knownTitles = await Promise.race([library.nameSessions(ids), after(OPENING_MS, null, { ref: false })]);
   const own = await titles.of(ids);
-  const { queue, llm, problems } = memory.maintenance.status();
+  const { queue, problems } = memory.maintenance.status();
   const hidden = removals.hidden();
   return {
-    version,
     nodes: library.list({}).filter(({ node_id }) => !hidden.has(node_id)).length,
     queue,
     paused: policy.pauses(),
     savings: costs().savings,
-    requests: requests(),
-    llm,
     problems,
     sessions: [...newest].map(([session_id, { latest, billed }]) => {
       const { title = '', project = '' } = knownTitles?.get(session_id) ?? {};

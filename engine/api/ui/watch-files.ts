@@ -22,18 +22,19 @@ export function libraryFolders(dir: string, paths: Pick<HomePaths, 'libraryDir' 
 export function followFolders(folders: readonly string[], changed: () => void): () => void {
   const watchers = new Map<string, FSWatcher>();
 
+  const lose = (folder: string): void => {
+    watchers.get(folder)?.close();
+    watchers.delete(folder);
+  };
+
   function follow(folder: string): void {
     try {
       const watcher = watch(folder, { persistent: false }, () => {
         look();
         changed();
       });
-      const lose = (): void => {
-        watcher.close();
-        watchers.delete(folder);
-      };
-      watcher.on('error', lose);
       watchers.set(folder, watcher);
+      watcher.on('error', () => lose(folder));
     } catch {
       // Missing, or too many watches.
     }
@@ -41,10 +42,8 @@ export function followFolders(folders: readonly string[], changed: () => void): 
 
   const look = (): void => {
     for (const folder of folders) {
-      if (!existsSync(folder)) {
-        watchers.get(folder)?.close();
-        watchers.delete(folder);
-      } else if (!watchers.has(folder)) follow(folder);
+      if (!existsSync(folder)) lose(folder);
+      else if (!watchers.has(folder)) follow(folder);
     }
   };
   look();
