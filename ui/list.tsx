@@ -6,7 +6,8 @@ import { moveInList } from './keys.ts';
 interface ListProps<T> {
   readonly items: readonly T[];
   readonly label: string;
-  readonly getKey: (item: T, at: number) => string;
+  /** By default its place, for lists whose rows never move. */
+  readonly getKey?: (item: T, at: number) => string;
   readonly row: (item: T, at: number) => ComponentChildren;
   /** Height of a row before it is measured, in px. */
   readonly rowHeight: number;
@@ -20,6 +21,8 @@ interface ListProps<T> {
   readonly place?: string;
   readonly class?: string;
 }
+
+const byPlace = (_: unknown, at: number): string => String(at);
 
 let lists = 0;
 /** What lists were scrolled to, with the heights of their rows. */
@@ -35,7 +38,7 @@ export function forgetPlace(place: string): void {
 
 /** A list that renders only the rows in sight, however many there are. */
 export function List<T>(props: ListProps<T>) {
-  const { items, label, getKey, row, rowHeight, onOpen, onActive, chosen, place = '', class: name = '' } = props;
+  const { items, label, getKey = byPlace, row, rowHeight, onOpen, onActive, place = '', class: name = '' } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const [, redraw] = useState({});
   /** The key stays with its row when others come before it. */
@@ -110,7 +113,7 @@ export function List<T>(props: ListProps<T>) {
             class={index === active ? 'list-row active' : 'list-row'}
             style={{ transform: `translateY(${start}px)` }}
             role={options ? 'option' : undefined}
-            aria-selected={options ? String(key) === chosen : undefined}
+            aria-selected={options ? String(key) === props.chosen : undefined}
             onClick={options ? () => choose(index) : undefined}
           >
             {row(items[index] as T, index)}

@@ -36,14 +36,13 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
+interface AnswerProps<T> {
+  readonly of: Pick<Query<T>, 'data' | 'error'>;
+  readonly children: (data: T) => ComponentChildren;
+}
+
 /** Draws an answer once it is there, with the newest error above it. */
-export function Answer<T>({
-  of: { data, error },
-  children,
-}: {
-  of: Pick<Query<T>, 'data' | 'error'>;
-  children: (data: T) => ComponentChildren;
-}) {
+export function Answer<T>({ of: { data, error }, children }: AnswerProps<T>) {
   return (
     <>
       {error !== undefined && (
@@ -61,6 +60,16 @@ export function Answer<T>({
             </p>
           )}
     </>
+  );
+}
+
+/** A view that draws one answer. */
+export function View<T>({ title, of, children }: AnswerProps<T> & { title: string }) {
+  return (
+    <div class="view fill">
+      <h1>{title}</h1>
+      <Answer of={of}>{children}</Answer>
+    </div>
   );
 }
 

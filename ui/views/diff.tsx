@@ -1,12 +1,21 @@
-import type { DiffRow as Row } from '../diff.ts';
+import type { DiffRow } from '../diff.ts';
+import { List } from '../list.tsx';
 
 const SIGNS = { place: '', same: ' ', removed: '−', added: '+' } as const;
 
-export function DiffRow({ row: { kind, text } }: { row: Row }) {
+export function Diff({ label, rows }: { label: string; rows: readonly DiffRow[] }) {
   return (
-    <pre class={kind}>
-      <span class="sign">{SIGNS[kind]}</span>
-      {text}
-    </pre>
+    <List
+      class="diff"
+      label={label}
+      items={rows}
+      rowHeight={22}
+      row={({ kind, text }) => (
+        <pre class={kind}>
+          <span class="sign">{SIGNS[kind]}</span>
+          {text}
+        </pre>
+      )}
+    />
   );
 }

@@ -3,7 +3,7 @@ import { useQuery } from '../client.ts';
 import { count, day, projectName, whole } from '../format.ts';
 import { around, COLORS_BY, type ColorBy, legend, neighbors, timeRange } from '../graph.ts';
 import { List } from '../list.tsx';
-import { Answer, Empty, isDark, Line, Tabs } from '../parts.tsx';
+import { Empty, isDark, Line, Tabs, View } from '../parts.tsx';
 import { getHash } from '../route.ts';
 import { drawGraph, hasWebGl, type Scene } from '../scene.ts';
 import type { UiGraph } from '../types.ts';
@@ -11,20 +11,17 @@ import type { UiGraph } from '../types.ts';
 export function Graph() {
   const graph = useQuery('ui/graph', {}, ['memory']);
   return (
-    <div class="view fill">
-      <h1>Graph</h1>
-      <Answer of={graph}>
-        {(data) =>
-          data.nodes.length === 0 ? (
-            <Empty title="Nothing to draw yet">
-              Memories and their links appear here once a session has made some: <code>comet-cc run claude</code>.
-            </Empty>
-          ) : (
-            <GraphView data={data} />
-          )
-        }
-      </Answer>
-    </div>
+    <View title="Graph" of={graph}>
+      {(data) =>
+        data.nodes.length === 0 ? (
+          <Empty title="Nothing to draw yet">
+            Memories and their links appear here once a session has made some: <code>comet-cc run claude</code>.
+          </Empty>
+        ) : (
+          <GraphView data={data} />
+        )
+      }
+    </View>
   );
 }
 

@@ -2,16 +2,15 @@ import { useState } from 'preact/hooks';
 import { call, useQuery } from '../client.ts';
 import { amount, count, duration, projectName, share } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, change, Figure, Problems, Select, Tabs, Time } from '../parts.tsx';
+import { change, Figure, Problems, Select, Tabs, Time, View } from '../parts.tsx';
 import type { UiHealth } from '../types.ts';
 
 export function Health() {
   const health = useQuery('ui/health', {}, ['status']);
   return (
-    <div class="view fill">
-      <h1>Health</h1>
-      <Answer of={health}>{(data) => <Report data={data} />}</Answer>
-    </div>
+    <View title="Health" of={health}>
+      {(data) => <Report data={data} />}
+    </View>
   );
 }
 
@@ -145,7 +144,6 @@ function Log({ log }: Pick<UiHealth, 'log'>) {
         class="log"
         label="Log, newest first"
         items={shown}
-        getKey={(_, at) => String(at)}
         rowHeight={28}
         row={({ at, level: kind, message }) => (
           <p class={kind}>

@@ -2,10 +2,9 @@ import { useMemo } from 'preact/hooks';
 import { useQuery } from '../client.ts';
 import { diffRows } from '../diff.ts';
 import { when } from '../format.ts';
-import { List } from '../list.tsx';
 import { Answer, Empty, now } from '../parts.tsx';
 import type { Result } from '../types.ts';
-import { DiffRow } from './diff.tsx';
+import { Diff } from './diff.tsx';
 
 /** What each kept change did to a text, newest first. */
 export function Versions({ kind, name }: { kind: 'memory' | 'topic'; name: string }) {
@@ -37,14 +36,5 @@ function Changes({ history: { now: text, versions } }: { history: Result<'ui/his
   if (rows.length === 0) {
     return <Empty title="No earlier version is kept">The last 20 changes of memory are kept as snapshots.</Empty>;
   }
-  return (
-    <List
-      class="diff"
-      label="Earlier versions, newest first"
-      items={rows}
-      getKey={(_, at) => String(at)}
-      rowHeight={22}
-      row={(row) => <DiffRow row={row} />}
-    />
-  );
+  return <Diff label="Earlier versions, newest first" rows={rows} />;
 }

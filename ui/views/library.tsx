@@ -111,7 +111,6 @@ function Topic({ name }: { name: string }) {
               <List
                 label="Statements"
                 items={lines}
-                getKey={(_, at) => String(at)}
                 rowHeight={32}
                 row={({ section, text, reported }, at) => (
                   <>

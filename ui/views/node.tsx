@@ -226,7 +226,6 @@ function Verbatim({ id }: { id: string }) {
           <List
             label="Messages"
             items={raw.flatMap(({ role, content }) => messageTexts(content).map((text) => ({ role, text })))}
-            getKey={(_, at) => String(at)}
             rowHeight={90}
             row={({ role, text }) => (
               <article class="message">

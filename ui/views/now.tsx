@@ -2,7 +2,7 @@ import { barLength, contextBar, phaseBar } from '../bars.ts';
 import { useQuery } from '../client.ts';
 import { amount, count, duration, money, projectName, share, whole } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, Empty, Figure, Problems, Time } from '../parts.tsx';
+import { Empty, Figure, Problems, Time, View } from '../parts.tsx';
 import { getHash } from '../route.ts';
 import type { UiOverview } from '../types.ts';
 
@@ -11,10 +11,9 @@ type Live = UiOverview['sessions'][number];
 export function Now() {
   const overview = useQuery('ui/overview', {}, ['status', 'request', 'memory']);
   return (
-    <div class="view fill">
-      <h1>Now</h1>
-      <Answer of={overview}>{(data) => <Overview data={data} />}</Answer>
-    </div>
+    <View title="Now" of={overview}>
+      {(data) => <Overview data={data} />}
+    </View>
   );
 }
 

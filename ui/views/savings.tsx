@@ -5,7 +5,7 @@ import { type Column, getColumns, inUnit } from '../chart.ts';
 import { useQuery } from '../client.ts';
 import { amount, money, projectName, share } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, Empty, Figure, isDark, Tabs } from '../parts.tsx';
+import { Empty, Figure, isDark, Tabs, View } from '../parts.tsx';
 import { getHash } from '../route.ts';
 import type { Row, UiSavings } from '../types.ts';
 
@@ -18,21 +18,18 @@ const BY = ['day', 'session', 'project'] as const;
 export function Savings() {
   const savings = useQuery('ui/savings', {}, ['request']);
   return (
-    <div class="view fill">
-      <h1>Savings</h1>
-      <Answer of={savings}>
-        {(data) =>
-          data.days.length === 0 ? (
-            <Empty title="Nothing was counted yet">
-              The ledger compares each request with what it would have cost untouched. Start a session:{' '}
-              <code>comet-cc run claude</code>.
-            </Empty>
-          ) : (
-            <SavingsView data={data} />
-          )
-        }
-      </Answer>
-    </div>
+    <View title="Savings" of={savings}>
+      {(data) =>
+        data.days.length === 0 ? (
+          <Empty title="Nothing was counted yet">
+            The ledger compares each request with what it would have cost untouched. Start a session:{' '}
+            <code>comet-cc run claude</code>.
+          </Empty>
+        ) : (
+          <SavingsView data={data} />
+        )
+      }
+    </View>
   );
 }
 

@@ -3,11 +3,11 @@ import { useQuery } from '../client.ts';
 import { diffRows } from '../diff.ts';
 import { amount, count, money, projectName } from '../format.ts';
 import { List } from '../list.tsx';
-import { Answer, areKeysOn, Empty, Line, showAddress, Tabs, Time } from '../parts.tsx';
+import { Answer, areKeysOn, Empty, Line, showAddress, Tabs, Time, View } from '../parts.tsx';
 import { getHash, type Route } from '../route.ts';
 import { talkRows } from '../talk.ts';
 import type { UiRequest, UiSession } from '../types.ts';
-import { DiffRow } from './diff.tsx';
+import { Diff } from './diff.tsx';
 
 export function Session({ id, query }: Pick<Route, 'id' | 'query'>) {
   return id === '' ? <Sessions /> : <One key={id} id={id} query={query} />;
@@ -16,33 +16,30 @@ export function Session({ id, query }: Pick<Route, 'id' | 'query'>) {
 function Sessions() {
   const sessions = useQuery('sessions/list', {}, ['memory', 'request']);
   return (
-    <div class="view fill">
-      <h1>Sessions</h1>
-      <Answer of={sessions}>
-        {(all) =>
-          all.length === 0 ? (
-            <Empty title="No session is kept yet">
-              Start one with <code>comet-cc run claude</code>; its conversation is kept here word for word.
-            </Empty>
-          ) : (
-            <List
-              label="Sessions"
-              place="sessions"
-              items={all}
-              getKey={(each) => each.session_id}
-              rowHeight={58}
-              onOpen={(each) => (location.hash = getHash({ view: 'session', id: each.session_id }))}
-              row={(each) => (
-                <Line title={each.title || each.session_id}>
-                  {projectName(each.project)} · {count(each.turns, 'turn')} ·{' '}
-                  {count(each.node_ids.length, 'memory', 'memories')} · <Time at={each.updated_at} />
-                </Line>
-              )}
-            />
-          )
-        }
-      </Answer>
-    </div>
+    <View title="Sessions" of={sessions}>
+      {(all) =>
+        all.length === 0 ? (
+          <Empty title="No session is kept yet">
+            Start one with <code>comet-cc run claude</code>; its conversation is kept here word for word.
+          </Empty>
+        ) : (
+          <List
+            label="Sessions"
+            place="sessions"
+            items={all}
+            getKey={(each) => each.session_id}
+            rowHeight={58}
+            onOpen={(each) => (location.hash = getHash({ view: 'session', id: each.session_id }))}
+            row={(each) => (
+              <Line title={each.title || each.session_id}>
+                {projectName(each.project)} · {count(each.turns, 'turn')} ·{' '}
+                {count(each.node_ids.length, 'memory', 'memories')} · <Time at={each.updated_at} />
+              </Line>
+            )}
+          />
+        )
+      }
+    </View>
   );
 }
 
@@ -144,7 +141,6 @@ function Conversation({ session }: { session: UiSession }) {
       label="Conversation"
       place={session.session_id}
       items={rows}
-      getKey={(_, at) => String(at)}
       rowHeight={90}
       row={(row) =>
         row.kind === 'stands' ? (
@@ -204,14 +200,7 @@ function Difference({ request }: { request: UiRequest }) {
         {thinking > 0 && <span>{count(thinking, 'old thinking block')} left out</span>}
         {!isChanged && <span>sent as received</span>}
       </p>
-      <List
-        class="diff"
-        label="Received against sent"
-        items={rows}
-        getKey={(_, at) => String(at)}
-        rowHeight={22}
-        row={(row) => <DiffRow row={row} />}
-      />
+      <Diff label="Received against sent" rows={rows} />
       <p class="muted">{request.not_kept.join('; ')}</p>
     </>
   );
@@ -233,7 +222,6 @@ function Injected({ request: { added, prompt } }: { request: UiRequest }) {
       <List
         label="Injected lines"
         items={added}
-        getKey={(_, at) => String(at)}
         rowHeight={140}
         row={(each) => (
           <article class="message">
