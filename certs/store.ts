@@ -14,6 +14,7 @@ import {
   writeFileAtomic,
 } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
+import { parseJson, toRecord } from '../common/text.ts';
 import type { Issued } from './ca.ts';
 
 const GENERATION = ['root.pem', 'leaf.pem', 'leaf.key'] as const;
@@ -152,13 +153,9 @@ export async function resolveUserFile(paths: HomePaths, userExtraCaFile: string 
 export async function userCaFile(paths: HomePaths): Promise<string | null> {
   const text = await readFileIfPresent(recordFile(paths.certsDir));
   if (text === null) return null;
-  try {
-    const { userFile } = Object(JSON.parse(text)) as { userFile?: unknown };
-    if (userFile === null || typeof userFile === 'string') return userFile;
-    throw new TypeError('userFile is neither a path nor null');
-  } catch (error) {
-    throw new CometError('ca_unreadable', `${recordFile(paths.certsDir)} is damaged; remove it`, { cause: error });
-  }
+  const { userFile } = toRecord(parseJson(text));
+  if (userFile === null || typeof userFile === 'string') return userFile;
+  throw new CometError('ca_unreadable', `${recordFile(paths.certsDir)} is damaged; remove it`);
 }
 
 const recordFile = (certsDir: string): string => path.join(certsDir, 'bundle.json');

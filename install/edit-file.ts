@@ -6,6 +6,7 @@ import { createMutex } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
 import { backUp, makeDirs, readFileIfPresent, readUtf8, replaceFile, writeFileAtomic } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
+import { parseJson } from '../common/text.ts';
 import { envEntries, hookEntries, pluginEntries, statuslineEntry } from './claude-code/entries.ts';
 import { EDITORS, type EditorName } from './editors/editors.ts';
 import { variableEntries } from './editors/entries.ts';
@@ -258,13 +259,11 @@ async function changeInstalls(paths: HomePaths, change: (installs: Installs) => 
   }
 }
 
-export function parseRecord<T>(schema: z.ZodType<T>, text: string, file: string): T {
-  try {
-    return schema.parse(JSON.parse(text));
-  } catch (error) {
-    const next = 'restore the settings that comet-cc changed by hand, then remove this file';
-    throw new CometError('config_invalid', `${file} is damaged: ${next}`, { cause: error });
-  }
+function parseRecord<T>(schema: z.ZodType<T>, text: string, file: string): T {
+  const { data, error: cause } = schema.safeParse(parseJson(text));
+  if (data !== undefined) return data;
+  const next = 'restore the settings that comet-cc changed by hand, then remove this file';
+  throw new CometError('config_invalid', `${file} is damaged: ${next}`, { cause });
 }
 
 const Backup = z.looseObject({ file: z.string(), backup: z.string().nullable() });

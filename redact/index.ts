@@ -13,7 +13,7 @@ import {
   mergeSpans,
   type Span,
 } from './patterns.ts';
-import { findPlaced } from './places.ts';
+import { PLACED } from './places.ts';
 
 export { findPrivateTexts } from './patterns.ts';
 
@@ -144,7 +144,7 @@ const FINDERS = [
   findTokens,
   findUrlPasswords,
   findAssignments,
-  findPlaced,
+  ...PLACED,
   findSettings,
   findRandomTokens,
 ] as const;

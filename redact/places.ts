@@ -4,19 +4,6 @@ import { isSecretMember, NO_PASSWORD } from './assignments.ts';
 import { findMatches, getEnd, getMatches, isRandomKey, matchFrom, type Span } from './patterns.ts';
 import { isGenerated, isPlaceholder, randomness } from './randomness.ts';
 
-/** Secrets known by their place in a header, a command, a table or a phrase. */
-export function* findPlaced(text: string): Steps<Span[]> {
-  return [
-    ...(yield* findHeaders(text)),
-    ...(yield* findCommands(text)),
-    ...(yield* findHookPaths(text)),
-    ...(yield* findCells(text)),
-    ...(yield* findInserted(text)),
-    ...(yield* findPhrases(text)),
-    ...(yield* findCodes(text)),
-  ];
-}
-
 const COOKIES = /(?:cookie\\?["']?\s{0,2}[:=,]|\s-(?:b|-cookie)\s)\s{0,4}\\{0,3}["']?([^\n"'\\]{1,4096})/gi;
 const COOKIE = /(?:^|[;\s])[^=;\s]{1,64}=([^;\s]{8,})/g;
 const AUTHORIZATION =
@@ -211,3 +198,6 @@ function findCodes(text: string): Steps<Span[]> {
     return isRandom ? { start: index - first.length, end, type: 'recovery-codes' } : null;
   });
 }
+
+/** Secrets known by their place in a header, a command, a table or a phrase. */
+export const PLACED = [findHeaders, findCommands, findHookPaths, findCells, findInserted, findPhrases, findCodes];

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
 import { readFileIfPresent, writePrivateFile } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
+import { isRecord, parseJson, toRecord } from '../../common/text.ts';
 import { readRoot } from '../store.ts';
 import { createAnchorTrust, createDarwinTrust, type TrustStore } from './store.ts';
 
@@ -158,16 +159,13 @@ function writeRecord(paths: HomePaths, roots: readonly TrustedRoot[]): Promise<v
 async function readRecord(paths: HomePaths): Promise<readonly TrustedRoot[]> {
   const text = await readFileIfPresent(recordFile(paths));
   if (text === null) return [];
-  try {
-    // Not a zod schema, which takes 70 ms to load: `env` and `run` do not need it.
-    const { roots } = JSON.parse(text) as { readonly roots: readonly TrustedRoot[] };
-    if (roots.every(({ store, fingerprint }) => typeof store === 'string' && typeof fingerprint === 'string'))
-      return roots;
-    throw new TypeError('a root without a store or fingerprint');
-  } catch (error) {
-    const next = "remove the roots of comet-cc from the system's store by hand";
-    throw new CometError('ca_unreadable', `${recordFile(paths)} is damaged: ${next}`, { cause: error });
-  }
+  // Not a zod schema, which takes 70 ms to load: `env` and `run` do not need it.
+  const { roots } = toRecord(parseJson(text));
+  const isRoot = (root: unknown): boolean =>
+    isRecord(root) && typeof root['store'] === 'string' && typeof root['fingerprint'] === 'string';
+  if (Array.isArray(roots) && roots.every(isRoot)) return roots as TrustedRoot[];
+  const next = "remove the roots of comet-cc from the system's store by hand";
+  throw new CometError('ca_unreadable', `${recordFile(paths)} is damaged: ${next}`);
 }
 
 const recordFile = (paths: HomePaths): string => path.join(paths.home, 'trusted-roots.json');

@@ -1,6 +1,7 @@
 import { CometError, type ErrorCode, getOnly } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { postLocal } from '../../common/request.ts';
+import { isRecord, parseJson } from '../../common/text.ts';
 import { socketPresent, waitHealthy } from '../lifecycle/control.ts';
 import type { Operation, OperationInput, OperationResults } from './contract.ts';
 
@@ -95,14 +96,12 @@ export async function sessionId(client: EngineClient, prefix: string | undefined
 }
 
 function unwrapped(text: string): unknown {
-  let reply: { result?: unknown; error?: { code: ErrorCode; message: string } };
-  try {
-    reply = JSON.parse(text) as typeof reply;
-  } catch (cause) {
-    throw new CometError('daemon_unhealthy', 'the engine gave no sensible answer; try comet-cc restart', { cause });
-  }
-  if (reply.error) throw new CometError(reply.error.code, reply.error.message);
-  return reply.result;
+  const reply = parseJson(text);
+  if (!isRecord(reply))
+    throw new CometError('daemon_unhealthy', 'the engine gave no sensible answer; try comet-cc restart');
+  const { result, error } = reply as { result?: unknown; error?: { code: ErrorCode; message: string } };
+  if (error) throw new CometError(error.code, error.message);
+  return result;
 }
 
 function translated(cause: unknown): CometError {

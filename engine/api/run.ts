@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { CometError, type ErrorCode } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
+import { parseJson } from '../../common/text.ts';
 import { CHANGING, type Operation, operations } from './contract.ts';
 import type { EngineServices, OperationOf } from './service.ts';
 
@@ -51,7 +52,9 @@ async function result(services: EngineServices | null, { operation, body }: Call
     throw new CometError('not_found', 'no such operation; comet-cc restart brings both sides to one version');
   if (services === null) throw new CometError('daemon_down', 'the engine starts or ends just now; try again');
   const { input: schema, run } = operations[operation as Operation] as OperationOf<z.ZodType, unknown>;
-  const input = schema.safeParse(parsed(await body()), {
+  const value = parseJson(await body());
+  if (value === undefined) throw new CometError('usage', 'the body is not JSON');
+  const input = schema.safeParse(value, {
     error: ({ code, origin, maximum }) =>
       code === 'too_big' && origin === 'string' ? `expected at most ${maximum} characters` : undefined,
   });
@@ -66,13 +69,5 @@ async function result(services: EngineServices | null, { operation, body }: Call
       services.pagesChanged();
       services.ui.touch();
     }
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    throw new CometError('usage', 'the body is not JSON', { cause: error });
   }
 }

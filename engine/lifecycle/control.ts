@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
 import { builtFile, isPipe, VERSION } from '../../common/paths.ts';
-import { sha256 } from '../../common/text.ts';
+import { parseJson, sha256 } from '../../common/text.ts';
 import type { Guard } from '../../proxy/guard/index.ts';
 
 /** The guard's answer over its control socket; one of another build may lack some fields. */
@@ -66,12 +66,9 @@ async function askStatus(socket: string, request: GuardRequest, timeoutMs: numbe
 export async function askGuard(socket: string, request: GuardRequest, timeoutMs: number): Promise<unknown> {
   if (!(await socketPresent(socket))) return null;
   const text = await exchangeLine(socket, JSON.stringify(request), timeoutMs);
-  if (text === null) return null;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (cause) {
-    throw new CometError('daemon_unhealthy', 'the guard gave no sensible answer; try comet-cc restart', { cause });
-  }
+  const reply = text === null ? null : parseJson(text);
+  if (reply !== undefined) return reply;
+  throw new CometError('daemon_unhealthy', 'the guard gave no sensible answer; try comet-cc restart');
 }
 
 async function exchangeLine(socket: string, line: string, timeoutMs: number): Promise<string | null> {

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
+import { parseJson } from '../../common/text.ts';
 import { migrateNodeFacts, migrateNodeFiles } from '../../memory/index.ts';
 
 /** The version of the home's files; raised when an older program cannot read them or would damage them. */
@@ -77,12 +78,10 @@ export async function openSchema(
 async function readStamp(file: string): Promise<z.infer<typeof Stamp>> {
   const text = await readFileIfPresent(file);
   if (text === null) return { schema: 0 };
-  try {
-    return Stamp.parse(JSON.parse(text));
-  } catch (cause) {
-    const todo = `remove it if no newer comet-cc was ever used here`;
-    throw new CometError('schema_newer', `${file} cannot be read, so nothing is read or kept; ${todo}`, { cause });
-  }
+  const { data, error: cause } = Stamp.safeParse(parseJson(text));
+  if (data !== undefined) return data;
+  const todo = 'remove it if no newer comet-cc was ever used here';
+  throw new CometError('schema_newer', `${file} cannot be read, so nothing is read or kept; ${todo}`, { cause });
 }
 
 function write(file: string, stamp: z.infer<typeof Stamp> & { readonly upgrade?: HomeUpgrade }): Promise<void> {
