@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { ensureDir, orMissing } from '../../common/files.ts';
 import { LOG_LIMITS } from '../../common/log.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { escaped, isRecord, oneLine, parseJson, printable } from '../../common/text.ts';
+import { compareText, escaped, isRecord, oneLine, parseJson, printable } from '../../common/text.ts';
 import type { Paint } from '../../engine/api/index.ts';
 import { addCommand, type Context } from '../context.ts';
 import { parseCount } from '../terminal/format.ts';
@@ -54,7 +54,7 @@ export function inOrder(files: readonly (readonly string[])[]): string[] {
       return { at, line };
     });
   });
-  return stamped.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)).map(({ line }) => line);
+  return stamped.sort((a, b) => compareText(a.at, b.at)).map(({ line }) => line);
 }
 
 async function follow(paths: HomePaths, tails: readonly Tail[], show: (line: string) => void): Promise<void> {

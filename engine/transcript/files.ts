@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { readPart } from '../../common/files.ts';
-import { isRecord, parseJson, sha256 } from '../../common/text.ts';
+import { compareText, isRecord, parseJson, sha256 } from '../../common/text.ts';
 import { createTranscriptReader } from '../../memory/index.ts';
 import type { TranscriptSource } from '../../proxy/index.ts';
 
@@ -51,7 +51,7 @@ export async function transcriptFiles(projects: string): Promise<TranscriptFile[
       transcripts.push({ file: path.join(dir, name), bytes, version, changedAtMs: states[0].mtimeMs, agents });
     }
   }
-  return transcripts.sort((a, b) => a.changedAtMs - b.changedAtMs || (a.file < b.file ? -1 : 1));
+  return transcripts.sort((a, b) => a.changedAtMs - b.changedAtMs || compareText(a.file, b.file));
 }
 
 const isAgentFile = (name: string): boolean => /^agent-.*\.jsonl$/.test(name);

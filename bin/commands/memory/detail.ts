@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { localDay, localTime, oneLine, printable } from '../../../common/text.ts';
+import { findBlocks, localDay, localTime, oneLine, printable } from '../../../common/text.ts';
 import {
   ago,
   type Depth,
@@ -134,19 +134,12 @@ function conversationLines({ raw = [] }: Public<NodeView>, { paint, width }: Loo
   return raw.flatMap(({ role, content }) => {
     // Claude Code's own instructions, as messages of the conversation.
     if (role === 'system') return [];
-    const texts = spokenTexts(content).map((text) => printable(withoutMarkup(text)).trim());
-    const lines = texts.filter((text) => text !== '').flatMap((text) => text.split('\n'));
+    const texts = findBlocks(content).filter(({ type }) => type === 'text');
+    const shown = texts.map(({ text }) => printable(withoutMarkup(String(text))).trim());
+    const lines = shown.filter((text) => text !== '').flatMap((text) => text.split('\n'));
     if (lines.length === 0) return [];
     return ['', paint('cyan', role === 'user' ? 'You' : 'Claude'), ...lines.flatMap((line) => wrapped(line, width))];
   });
-}
-
-function spokenTexts(content: unknown): string[] {
-  if (typeof content === 'string') return [content];
-  if (!Array.isArray(content)) return [];
-  return content.flatMap((block: Readonly<Record<string, unknown>>) =>
-    block['type'] === 'text' ? [String(block['text'])] : [],
-  );
 }
 
 async function linkLines(client: EngineClient, node: Public<NodeView>, paint: Paint): Promise<string[]> {
