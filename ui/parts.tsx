@@ -142,10 +142,15 @@ export function forget(id: string): Promise<boolean> {
   );
 }
 
+/** Sent and not yet answered: pressing the key again takes back what was done before. */
+const undoing = new Set<string>();
+
 export async function takeBack(): Promise<void> {
-  const { undo } = notices.value.findLast((each) => each.undo !== undefined) ?? {};
+  const { undo } = notices.value.findLast((each) => each.undo !== undefined && !undoing.has(each.undo)) ?? {};
   if (undo === undefined) return;
+  undoing.add(undo);
   if (await change('Undone.', async () => void (await call('ui/undo', { undo })))) dropNotice(undo);
+  undoing.delete(undo);
 }
 
 async function finish(): Promise<void> {
