@@ -39,7 +39,7 @@ interface Parts extends Pick<ServiceParts, 'clock' | 'log'> {
   /** Absent where values are compared by their words. */
   readonly embedder?: Pick<Embedder, 'embed'>;
   readonly redactor: Pick<Redactor, 'text'>;
-  readonly turnRegistry: Pick<TurnRegistry, 'session' | 'sessions'>;
+  readonly turnRegistry: Pick<TurnRegistry, 'session' | 'sessions' | 'areAbandoned'>;
   /** Told of facts that a person wrote into the file of a project, before they are dropped from it. */
   readonly onFade?: (project: string, facts: readonly Fact[]) => Promise<void>;
 }
@@ -47,6 +47,8 @@ interface Parts extends Pick<ServiceParts, 'clock' | 'log'> {
 interface State extends Pick<Parts, 'clock' | 'turnRegistry' | 'redactor' | 'onFade'> {
   readonly scopes: FactRegistry;
   readonly vectors: Pick<ReturnType<typeof createVectorSimilarity>, 'prepare'> | null;
+  /** Whether it was not said only in a turn that the user went back behind. */
+  readonly counts: (fact: Fact) => boolean;
   /** Candidates of models that were dropped, since the start. */
   readonly dropped: Map<DropReason, number>;
 }
@@ -75,7 +77,9 @@ export async function openFacts(parts: Parts) {
   const vectors = isByMeaning ? createVectorSimilarity(threshold, embedder) : null;
   const similarity = vectors ?? (threshold < 1 ? fuzzySimilarity(threshold) : null);
   const scopes = new FactRegistry({ files, clock, similarity });
-  const state: State = { ...parts, scopes, vectors, dropped: new Map() };
+  const { areAbandoned } = parts.turnRegistry;
+  const counts: State['counts'] = ({ asserted, turn_id }) => asserted > 1 || !areAbandoned([turn_id]);
+  const state: State = { ...parts, scopes, vectors, counts, dropped: new Map() };
   const mutex = createMutex();
   const exclusive = <T>(work: () => T | Promise<T>): Promise<T> =>
     mutex(async () => {
@@ -107,7 +111,8 @@ export async function openFacts(parts: Parts) {
     /** Removes facts whose newest evidence is in these turns. */
     forgetTurns: (turnIds: ReadonlySet<string>): Promise<void> => exclusive(() => scopes.removeTurns(turnIds)),
     /** The user's and those of a project, by concept, the most salient first; null: of every project. */
-    list: (project: string | null) => exclusive(() => ({ facts: listed(state, project), problems: scopes.problems() })),
+    list: (project: string | null) =>
+      exclusive(() => ({ facts: listed(state, project).filter(state.counts), problems: scopes.problems() })),
     /** What facts may be about: the user's concepts, and those that projects add. */
     concepts: (): Promise<readonly ConceptView[]> => exclusive(() => getConcepts(state)),
     /** By id, unambiguous prefix, or last six characters. @throws CometError `not_found`, `ambiguous_id` */
@@ -132,7 +137,7 @@ export async function openFacts(parts: Parts) {
       const { ontology } = newestState(scopes, project) ?? {};
       const findViews = (of: 'facts' | 'closed'): FactView[] => {
         const views = scopes.near(project).flatMap((scope) => getViews(scope, state.redactor, scope.store[of]));
-        return views.filter(({ value }) => !hasInstructions(value));
+        return views.filter((fact) => state.counts(fact) && !hasInstructions(fact.value));
       };
       return ontology === undefined ? null : { ontology, facts: findViews('facts'), closed: findViews('closed') };
     },

@@ -4,7 +4,7 @@ import { compareText, sha256 } from '../common/text.ts';
 import { withFreshFiles } from './edit.ts';
 import { getTitle, type MemoryNode } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
-import { readProjectState, type StateItem, withoutAbandoned } from './recall/project-state.ts';
+import { isTakenBack, readProjectState, type StateItem, withoutAbandoned } from './recall/project-state.ts';
 import { readTasks } from './recall/recall-service.ts';
 import { isNearDuplicate } from './text/paraphrase.ts';
 
@@ -54,6 +54,10 @@ export function createItems(parts: MemoryParts) {
     });
 
   return {
+    isTakenBack(nodeId: string, text: string): boolean {
+      const node = catalogue.current(nodeId);
+      return node !== undefined && isTakenBack(node, text, turnRegistry);
+    },
     /** Newest first; once what also stands as a reply alone, for channels that may not tell what it answers. */
     listItems({ sinceMs = 0, ...filter }: ItemFilter): readonly Item[] {
       const items = getStates(filter).map(getItem);

@@ -42,7 +42,7 @@ async function writeFacts(nodes: readonly MemoryNode[], paths: Paths): Promise<v
     config: Config.parse({}),
     clock: systemClock,
     redactor: { text: (text) => text },
-    turnRegistry: { session: () => undefined, sessions: () => new Map() },
+    turnRegistry: { session: () => undefined, sessions: () => new Map(), areAbandoned: () => false },
     log: {
       ...silentLog,
       warn: (_, fields) => {

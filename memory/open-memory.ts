@@ -91,9 +91,11 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   const inbox = createMutex();
   const shared = await getShare(parts);
   const onRemove = async (task: Task) => shared.share?.removed.add([taskKey(task)]);
+  let memory: OpenedParts['memory'] | null = null;
+  const isTakenBack = (nodeId: string, text: string) => memory?.library.isTakenBack(nodeId, text) ?? false;
   const opening = { ...parts, quota: parts.budget, getProject, model, randomHex, exclusive: inbox, onRemove };
-  const { tasks, start } = await openTasks(opening);
-  const memory = await createMemory({
+  const { tasks, start } = await openTasks({ ...opening, isTakenBack });
+  memory = await createMemory({
     ...options,
     journal: watched(journal, paths.journalDir, ['append', 'read']),
     crashMarks: await openCrashMarks({ dir: paths.journalDir, version: VERSION, onMark: parts.onMark }),

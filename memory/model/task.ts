@@ -75,6 +75,8 @@ export interface TaskListing {
   readonly tasks: readonly Task[];
   /** Skipped files, with the reason. */
   readonly problems: readonly Problem[];
+  /** See `withoutTakenBack`. */
+  readonly takenBack?: readonly Task[];
 }
 
 /** A new file. */

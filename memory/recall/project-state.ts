@@ -49,9 +49,18 @@ export function withoutAbandoned(nodes: readonly MemoryNode[], { areAbandoned }:
   const isKept = ({ turn }: { readonly turn: string }): boolean => !areAbandoned([turn]);
   return nodes.flatMap((node): MemoryNode[] => {
     if (node.turns.every((turn) => isKept({ turn }))) return [node];
+    if (areAbandoned(node.turns)) return [];
     const [open, decisions] = [node.open?.filter(isKept), node.decisions?.filter(isKept)];
-    return areAbandoned(node.turns) ? [] : [{ ...node, open, decisions }];
+    return [{ ...node, open, decisions, facts: node.facts.filter(({ evidence }) => !areAbandoned(evidence)) }];
   });
+}
+
+/** Whether a node says a text only in turns that the user went back behind. */
+export function isTakenBack(node: MemoryNode, text: string, turnRegistry: Pick<TurnRegistry, 'areAbandoned'>): boolean {
+  const tells = ({ open = [], decisions = [], facts }: MemoryNode): boolean =>
+    [...open, ...decisions, ...facts].some((each) => isNearDuplicate('value' in each ? each.value : each.text, text));
+  const [kept] = withoutAbandoned([node], turnRegistry);
+  return kept === undefined || (kept !== node && tells(node) && !tells(kept));
 }
 
 /** What stands, is decided and is left to do, newest first. @param nodes  of one project or session */

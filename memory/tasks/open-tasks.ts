@@ -12,6 +12,7 @@ import { openTaskFiles } from './fs/task-files.ts';
 import type { Activity } from './judge.ts';
 import { interruptionPrompt, reviewPrompt } from './prompts.ts';
 import { createSurfacing, type Surfacing } from './surfacing.ts';
+import { withoutTakenBack } from './task-sources.ts';
 import { createTasks, type Tasks } from './tasks.ts';
 
 const REVIEW_MS = 180_000;
@@ -30,6 +31,8 @@ interface Parts {
   readonly randomHex: () => string;
   /** See `openTaskFiles`. */
   readonly exclusive: Mutex;
+  /** See `withoutTakenBack`. */
+  readonly isTakenBack: (nodeId: string, text: string) => boolean;
   /** Told before a task is removed for good. */
   readonly onRemove: (task: Task) => Promise<void>;
   readonly log: Log;
@@ -43,7 +46,7 @@ export async function openTasks(parts: Parts): Promise<{ readonly tasks: Tasks; 
   const { activity = () => ({ answering: 0, lastRequestMs: 0 }) } = parts;
   const opened = await openTaskFiles(libraryPaths(library.dir, paths), parts.exclusive);
   const files = {
-    ...opened,
+    ...withoutTakenBack(opened, parts.isTakenBack),
     remove: async (name: string): Promise<void> => {
       const task = (await opened.load(true)).tasks.find((each) => each.name === name);
       if (task !== undefined) await parts.onRemove(task);

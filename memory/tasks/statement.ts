@@ -58,6 +58,18 @@ export async function planTaskChange(task: Task, statement: TaskStatement): Prom
   return { ...fields, ...(isNew ? { editBody: (body: string) => withContextLine(body, line) } : {}) };
 }
 
+/** The file that a sentence makes. */
+export async function makeTask({ text, origin, atMs, project, nodeId }: Omit<TaskStatement, 'taskId'>) {
+  const { trigger, title } = await readReminder(text, atMs);
+  const statement = title === text ? undefined : text;
+  const task: Omit<Task, 'name'> = {
+    ...{ title, created: new Date(atMs).toISOString(), status: 'active', priority: 'medium', mode: 'notify', trigger },
+    ...{ depends_on: [], origin, sources: [nodeId], statement, project },
+    body: `\n## Context\n\n- ${nodeId}\n`,
+  };
+  return task;
+}
+
 export function isNearTask({ title, statement = '' }: Task, text: string): boolean {
   return isNearDuplicate(title, text) || isNearDuplicate(statement, text);
 }

@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import { localDay } from '../../common/text.ts';
 import { type Task, taskId } from '../model/task.ts';
-import { withoutContextOf } from './statement.ts';
+import { makeTask, withoutContextOf } from './statement.ts';
 import type { TaskFiles } from './task-files.ts';
 
 /** What is removed for good. */
@@ -19,8 +20,10 @@ const NODE_ID = /mem_\d{8}_\d{6}_[0-9a-f]{6}/g;
 
 /** Tasks, done ones too, that were made of what is removed. A link that a person wrote into a task makes it none. */
 export function createTaskSources({ files, now }: Parts) {
-  const findDerived = async (sources: TaskSources): Promise<readonly Task[]> =>
-    (await files.load(true)).tasks.filter((task) => isMadeOf(task, sources));
+  async function findDerived(sources: TaskSources): Promise<readonly Task[]> {
+    const { tasks, takenBack = [] } = await files.load(true);
+    return [...tasks, ...takenBack].filter((task) => isMadeOf(task, sources));
+  }
   return {
     texts: files.texts,
     restore: files.restore,
@@ -34,6 +37,25 @@ export function createTaskSources({ files, now }: Parts) {
         const nodes = line.match(NODE_ID) ?? [];
         return marks.some((mark) => line.includes(mark)) || nodes.some((id) => sources.nodes.has(id));
       });
+    },
+  };
+}
+
+/** Without tasks as memory made them whose sentence was said in turns that the user went back behind. */
+export function withoutTakenBack(files: TaskFiles, isTakenBack: (nodeId: string, text: string) => boolean): TaskFiles {
+  async function isLeft(task: Task): Promise<boolean> {
+    const { title, statement: text = title, created, sources, scheduled, topic } = task;
+    const [nodeId = ''] = sources;
+    if ((scheduled ?? topic) !== undefined || !isTakenBack(nodeId, text)) return false;
+    const made = await makeTask({ ...task, text, atMs: Date.parse(created), nodeId });
+    return Object.entries(made).every(([key, value]) => isDeepStrictEqual(task[key as keyof Task], value));
+  }
+  return {
+    ...files,
+    async load(all) {
+      const { tasks, problems } = await files.load(all);
+      const left = await Promise.all(tasks.map(isLeft));
+      return { problems, tasks: tasks.filter((_, at) => !left[at]), takenBack: tasks.filter((_, at) => left[at]) };
     },
   };
 }

@@ -5,11 +5,11 @@ import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { escapeHeadings } from '../model/markdown.ts';
 import { toSlug } from '../model/page.ts';
 import { openNames, type Task, type TaskListing, type TaskPatch, TOPIC, taskId } from '../model/task.ts';
-import { isNearTask, planTaskChange, type TaskStatement } from './statement.ts';
+import { isNearTask, makeTask, planTaskChange, type TaskStatement } from './statement.ts';
 import { clock, getTaskLine, questionLines, type Surfacing, taskLines, withoutDoubtful } from './surfacing.ts';
 import type { TaskFiles, TaskText } from './task-files.ts';
 import { createTaskSources, removeTasks } from './task-sources.ts';
-import { localIso, nextTime, readReminder, readTrigger, scheduledMs } from './trigger.ts';
+import { localIso, nextTime, readTrigger, scheduledMs } from './trigger.ts';
 
 /** A task as commands and tools show it. */
 export type TaskView = Awaited<ReturnType<ReturnType<typeof createTaskReader>['getView']>>;
@@ -219,9 +219,10 @@ function createListings({ files }: Parts, load: (all: boolean) => Promise<TaskLi
 }
 
 function createStatements({ files, surfacing, now, redact }: Parts, exclusive: Mutex) {
-  async function addTask({ text, atMs, project, nodeId, origin }: TaskStatement): Promise<void> {
-    const created = new Date(atMs).toISOString();
-    const { trigger, title } = await readReminder(text, atMs);
+  async function addTask({ taskId: _, ...statement }: TaskStatement): Promise<void> {
+    const { text, atMs, project } = statement;
+    const made = await makeTask(statement);
+    const { created, trigger, title } = made;
     // Memory read this session late.
     if (trigger !== undefined && Date.parse(trigger) < now() - DAY_MS) return;
     const isPast = ({ status, created: at }: Task): boolean => status === 'done' && atMs - Date.parse(at) > DAY_MS;
@@ -230,12 +231,7 @@ function createStatements({ files, surfacing, now, redact }: Parts, exclusive: M
     const isSame = (task: Task): boolean =>
       task.created === created && task.trigger === trigger && [text, title].some((each) => isNearTask(task, each));
     if (own.some((task) => task.title === text || task.statement === text || isSame(task))) return;
-    await files.add(getStem(atMs, title), {
-      ...{ title, created, status: 'active', priority: 'medium', mode: 'notify', trigger },
-      ...(title === text ? {} : { statement: text }),
-      ...{ depends_on: [], sources: [nodeId], origin, project },
-      body: getBody({ context: [nodeId] }, redact),
-    });
+    await files.add(getStem(atMs, title), made);
   }
 
   async function changeTask(statement: TaskStatement): Promise<void> {
@@ -277,8 +273,8 @@ function createExchanged({ files, surfacing }: Parts, exclusive: Mutex) {
     /** It was removed there. */
     drop: (name: string): Promise<void> =>
       exclusive(async () => {
-        const { tasks } = await files.load(true);
-        if (tasks.some((task) => task.name === name)) await files.remove(name);
+        await files.load(true);
+        if (files.getFile(name) !== null) await files.remove(name);
         surfacing.soon();
       }),
   };

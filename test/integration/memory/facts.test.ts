@@ -106,6 +106,27 @@ it('are in exports and snapshots, where forgetting reaches them', async () => {
   await memory.maintenance.close();
 });
 
+it('do not count while all that says so is a turn that the user went back behind', async () => {
+  const { memory, library, list } = await open();
+  const follow = (before: string, text: string) => ({ ...talk(text, 'Noted.', { projectDir: SHOP }), before });
+  const capture = async (turn: ReturnType<typeof follow>): Promise<void> => {
+    memory.capture.captureTurns([turn]);
+    expect(await memory.maintenance.flush(30_000)).toBe(true);
+  };
+  const first = follow('', 'We use Redis for the cache.');
+  const left = follow(first.turnId, 'We use Redis for the cache. We use Kafka for events.');
+  await capture(first);
+  await capture(left);
+  await capture(follow(first.turnId, 'Tell me about events.'));
+  expect(await list()).toEqual(['Project.Decision: Redis for the cache']);
+  const hits = await library.searchTopics('What do we use for events?', { top: 3, projectDir: SHOP });
+  expect(JSON.stringify(hits)).not.toContain('Kafka');
+  // Another terminal.
+  await capture(follow(left.turnId, 'Go on.'));
+  expect((await list()).join()).toContain('Kafka for events');
+  await memory.maintenance.close();
+});
+
 it('go with the session, or with the turn that is forgotten', async () => {
   const { memory, library, texts, list } = await open();
   memory.capture.captureTurns([

@@ -2,9 +2,12 @@ import { afterEach, expect, test, vi } from 'vitest';
 import type { Memory } from '../../../../memory/index.ts';
 import { memoryLine } from '../../../../memory/recall/format-memory.ts';
 import { readProjectState, stateLine } from '../../../../memory/recall/project-state.ts';
+import { withoutTakenBack } from '../../../../memory/tasks/task-sources.ts';
 import { validityNote } from '../../../../memory/text/validity.ts';
 import { createDisk, openRig } from '../../../helpers/memory-rig.ts';
+import { createMemoryTaskFiles } from '../../../helpers/memory-task-files.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
+import { openTaskRig } from '../../../helpers/task-rig.ts';
 import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
 const AT = 1_800_000_000_000;
@@ -159,6 +162,44 @@ test('what was decided and left to do in turns that the user went back behind is
     expect(await find('s1')).not.toContain('Mondays');
     expect(await find('s2')).toContain('Mondays');
   }
+});
+
+test('a task of a turn that the user went back behind is none, unless it is said again or changed by hand', async () => {
+  const texts = new Map<string, string>();
+  let memory: Memory | null = null;
+  const files = withoutTakenBack(
+    createMemoryTaskFiles(texts),
+    (...task) => memory?.library.isTakenBack(...task) ?? false,
+  );
+  const { tasks, clock, surfacing } = openTaskRig(files, { clock: { nowMs: AT } });
+  memory = await openRig(createDisk(), { llm: 'local', tasks });
+  open.push(memory);
+  const listed = async (): Promise<string[]> =>
+    (await tasks.list({ all: true })).tasks.map(({ title }) => title).toSorted();
+  let at = 0;
+  const capture = async (before: string, text: string): Promise<string> => {
+    at += 1_000;
+    const turn = { ...said('s1', text, 'Noted.', at), before };
+    memory?.capture.captureTurns([turn]);
+    await memory?.maintenance.flush(60_000);
+    return turn.turnId;
+  };
+  const first = await capture('', 'Remind me tomorrow to water the plants.');
+  const wishes = ['call Mara', 'renew the lease', 'feed the cat'].map((wish) => `Remind me tomorrow to ${wish}.`);
+  const left = await capture(first, wishes.join(' '));
+  expect(await listed()).toEqual(['Call Mara', 'Feed the cat', 'Renew the lease', 'Water the plants']);
+  const lease = (await tasks.list({})).tasks.find(({ title }) => title === 'Renew the lease');
+  await tasks.edit(lease?.id ?? '', { priority: 'high' }, { by: 'user' });
+  const next = await capture(first, 'Just show me the map.');
+  expect(await listed()).toEqual(['Renew the lease', 'Water the plants']);
+  clock.nowMs = AT + 1.25 * DAY_MS;
+  await surfacing.look();
+  expect(tasks.due().toSorted()).toEqual(['Renew the lease', 'Water the plants']);
+  clock.nowMs = AT;
+  await capture(next, 'Remind me tomorrow to call Mara.');
+  expect(await listed()).toEqual(['Call Mara', 'Renew the lease', 'Water the plants']);
+  await capture(left, 'Another terminal continues here.');
+  expect(await listed()).toContain('Feed the cat');
 });
 
 test('a reply to an offer that came from a page is listed once, with the offer', async () => {
