@@ -39,6 +39,7 @@ const OFF_RULE: CompactionRule = { minL1Buffer: 200, maxL1Buffer: 200, loadThres
 const SENSED = 5;
 const SESSIONS_SHOWN = 200;
 const MOST_SHOWN = 100;
+const MOST_BEFORE = 10;
 /** Older drafts are not queued for the model after a restart. */
 const UPGRADE_MS = 15 * 86_400_000;
 
@@ -405,7 +406,7 @@ async function compact(state: State, session: Session, count: number, reason: Co
     const isApart = isLeft(next[0] as BufferedTurn);
     const end = next.findIndex((turn) => turn.project !== project || isAlone(turn) || isLeft(turn) !== isApart);
     const turns = end < 0 ? next : next.slice(0, Math.max(1, end));
-    const batch = { sessionId: session.id, project, reason, turns, before: session.before };
+    const batch = { sessionId: session.id, project, reason, turns, before: getBefore(state, session) };
     const marked = turns.map(({ turnId, atMs }) => ({ sessionId: session.id, turnId, atMs }));
     const drafts = await crashMarks.during('compact', marked, () =>
       compactor.draftNodes([batch], (fresh) => toolRounds.getChildren(fresh, turns)),
@@ -415,9 +416,14 @@ async function compact(state: State, session: Session, count: number, reason: Co
     left -= turns.length;
     // The next turn follows none of these, and no brief tells them.
     if (isApart) continue;
-    session.before = turns.at(-1);
+    session.before = [...session.before, ...turns].slice(-MOST_BEFORE);
     if (!modelUpgrades.add(drafts.nodes)) await compactor.writeLocalBrief(batch, drafts);
   }
+}
+
+/** The last turn that is compacted and that the user did not go back behind. */
+function getBefore({ turnRegistry }: State, { before }: Session): TurnText | undefined {
+  return before.findLast(({ turnId }) => !turnRegistry.areAbandoned([turnId]));
 }
 
 /** @param briefNow  write a rule-made brief at once: the next session cannot wait for the model */
@@ -428,7 +434,7 @@ async function compactTail(state: State, session: Session, briefNow = false): Pr
     const project = session.buffer.at(-1)?.project ?? '';
     const turns = session.buffer.filter((turn) => turn.project === project);
     if (briefNow && turns.length > 0 && !turns.some(({ turnId }) => state.crashMarks.isSuspect(turnId))) {
-      const { before } = session;
+      const before = getBefore(state, session);
       await state.compactor.writeLocalBrief({ sessionId: session.id, project, reason: 'forced', turns, before });
     }
     await compact(state, session, session.buffer.length, 'forced');

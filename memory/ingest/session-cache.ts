@@ -15,8 +15,8 @@ function newSession(id: string, onError: (error: unknown) => void) {
     /** Of the last turn. */
     project: '',
     buffer: [] as BufferedTurn[],
-    /** The last compacted turn, which a short reply may answer. */
-    before: undefined as TurnText | undefined,
+    /** The last compacted turns, one of which a short reply may answer. */
+    before: [] as readonly TurnText[],
     hydration: null as Promise<void> | null,
     sensing: false,
     idle: null as NodeJS.Timeout | null,

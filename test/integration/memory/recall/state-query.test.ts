@@ -164,6 +164,22 @@ test('what was decided and left to do in turns that the user went back behind is
   }
 });
 
+test('a short reply answers the turn that it follows, not one that the user went back behind', async () => {
+  const memory = await start();
+  const first = said('s1', 'Where do the jobs go?', 'Redis can hold the jobs. Shall I use Redis for the jobs?', 0);
+  const left = said('s1', 'What else is there?', 'Kafka can hold the jobs. Shall I use Kafka for the jobs?', 1_000);
+  for (const turns of [
+    [first],
+    [{ ...left, before: first.turnId }],
+    [{ ...said('s1', 'yes, do it', 'The jobs are there now.', 2_000), before: first.turnId }],
+  ]) {
+    memory.capture.captureTurns(turns);
+    await memory.maintenance.flush(60_000);
+  }
+  const reply = memory.library.list({}).find(({ summary }) => summary.includes('yes, do it'));
+  expect(reply?.summary).toMatch(/^asked “Redis can hold the jobs/);
+});
+
 test('a task of a turn that the user went back behind is none, unless it is said again or changed by hand', async () => {
   const texts = new Map<string, string>();
   let memory: Memory | null = null;
