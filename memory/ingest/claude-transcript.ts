@@ -54,7 +54,8 @@ export function createTranscriptReader(sessionId: string, writtenMs: number) {
 
   function enter(line: Line, role: Entry['role'], message: Line): void {
     const blocks = findBlocks(message['content']).filter((block) => !THINKING.has(toText(block['type'])));
-    const parent = getParent(line);
+    // The user went back to the first prompt.
+    const parent = line['parentUuid'] === null ? -1 : getParent(line);
     const isPrompt = role === 'user' && !blocks.some((block) => toText(block['type']) === 'tool_result');
     if (isPrompt) queue.prompt(readTypedText(findTexts(blocks)));
     else queue.message();

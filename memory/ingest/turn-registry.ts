@@ -97,6 +97,7 @@ function createBranches(canonicalId: (turnId: string) => string) {
       // Another terminal may continue what this one left.
       for (let id: string | undefined = before; id !== undefined; id = parent) {
         parent = abandoned.get(id);
+        if (parent !== undefined) followers.set(parent, id);
         abandoned.delete(id);
       }
     },
@@ -183,8 +184,12 @@ export function createTurnRegistry() {
     else forms.add(turn.turnId, first);
     if (isSummarized) behindSummary.add(turn.turnId);
     // A turn after a summary follows the same turn as those that the summary replaces, and so does the next one.
-    if (first === undefined && before && !turn.part && !isSummarized && !behindSummary.has(before))
-      addBranch(turn, forms.canonicalId(before));
+    const isOutside = before === undefined || turn.part !== undefined || isSummarized || behindSummary.has(before);
+    // No turn follows a prompt that an import found in the queue.
+    const isQueued = turn.imported !== undefined && text.parts.length === 0;
+    // An import may tell the first turn of a captured session otherwise.
+    if (first === undefined && !isOutside && !isQueued)
+      addBranch(turn, forms.canonicalId(before || `${turn.imported}`));
     return first === undefined ? 'new' : 'form';
   }
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { readTurnState } from '../../../../memory/compaction/turn-state.ts';
 import { createTranscriptReader } from '../../../../memory/ingest/claude-transcript.ts';
 import { captureImported, isComplete, turnContentHash } from '../../../../memory/ingest/imported-turn.ts';
+import { createTurnRegistry } from '../../../../memory/ingest/turn-registry.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { transcriptLines } from '../../../helpers/claude-home.ts';
 import { talk } from '../../../helpers/turns.ts';
@@ -112,6 +113,28 @@ describe('a transcript of Claude Code', () => {
     ]);
     expect(turns.map(({ after }) => after)).toEqual([-1, 0, 0]);
     expect(JSON.stringify(turns[2]?.messages)).toContain('Host quince.');
+  });
+
+  test('says which turns the user went back behind, also to the first prompt, and never what was queued', () => {
+    const put = (uuid: string, parentUuid: string | null, role: string, content: string): string =>
+      JSON.stringify({ type: role, uuid, parentUuid, message: { id: uuid, role, content } });
+    const attachment = { type: 'queued_command', prompt: 'Mind the crane.', commandMode: 'prompt' };
+    const { turns } = read([
+      ...[put('a1', null, 'user', 'Which dock?'), put('a2', 'a1', 'assistant', 'Dock 4.')],
+      ...[put('b1', 'a2', 'user', 'Use dock 5.'), put('b2', 'b1', 'assistant', 'Fine.')],
+      ...[put('c1', null, 'user', 'Which pier?'), put('c2', 'c1', 'assistant', 'Pier 7.')],
+      JSON.stringify({ type: 'attachment', uuid: 'q1', parentUuid: 'c2', attachment }),
+      ...[put('d1', 'c2', 'user', 'Use pier 8.'), put('d2', 'd1', 'assistant', 'Fine.')],
+      ...[put('e1', 'c2', 'user', 'Use pier 9.'), put('e2', 'e1', 'assistant', 'Fine.')],
+    ]);
+    const book = createTurnRegistry();
+    const past = captureImported(turns, 'claude', 'p').map((turn) => ({ ...turn, project: 'p' }));
+    for (const turn of past) book.record(turn, readTurn(turn as never));
+    const left = past.filter(({ turnId }) => book.areAbandoned([turnId]));
+    expect(left.map((turn) => readTurn(turn as never).user)).toEqual(['Which dock?', 'Use dock 5.', 'Use pier 8.']);
+    const live = { ...past[0], turnId: 'live', key: 'live', imported: undefined };
+    book.record(live as never, { ...readTurn(live as never), user: 'Which dock, then?' });
+    expect(book.areAbandoned([past[2]?.turnId ?? ''])).toBe(false);
   });
 
   test('is not over while a call is open', () => {

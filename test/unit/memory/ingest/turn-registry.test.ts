@@ -181,6 +181,9 @@ test('a turn that the user went back behind is abandoned, with those after it, u
   ]);
   record(book, 'c2', 'another terminal', '/p', '', { before: 'b' });
   expect(abandoned()).toEqual(['c']);
+  // Before the first prompt.
+  record(book, 'a2', 'another a', '/p', '', { before: '' });
+  expect(abandoned()).toEqual(['a', 'b', 'c']);
 });
 
 test('what a summary stands in front of abandons nothing, nor does a part, or the same turn in another form', () => {
