@@ -98,7 +98,7 @@ export async function createParts(options: MemoryOptions) {
   const facts = await openFacts({ ...base, onFade: createFadeNote(options) });
   const stored = { ...base, indexer, store, snapshooter, facts };
   const linker = createLinker({ ...stored, index, log });
-  const revisions = createRevisions(catalogue);
+  const revisions = createRevisions(catalogue, turnRegistry);
   const nodeLimit = createNodeLimit(stored);
   const compactor = createCompactor({ ...stored, linker, nodeLimit, revisions });
   const modelUpgrades = createModelUpgrades({ ...stored, compactor, revisions, linker, nodeLimit });

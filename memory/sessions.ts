@@ -66,7 +66,7 @@ export async function openSessions(parts: MemoryParts) {
     /** `nodes`: oldest first. @throws CometError `not_found` */
     async show(id: string) {
       const view = getView(id);
-      const nodes = nodeLines(view.node_ids.toReversed(), catalogue);
+      const nodes = nodeLines(view.node_ids.toReversed(), parts);
       return {
         ...view,
         nodes: nodes.map(({ nodeId, origin, text }) => ({ node_id: nodeId, origin, text })),

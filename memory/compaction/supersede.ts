@@ -2,6 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { memoize } from '../../common/map.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
+import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import type { Fact, MemoryNode, StatementRef } from '../model/node.ts';
 import { getAnswers, type TurnText } from '../model/turn.ts';
 import type { KnownStatement } from '../models/model.ts';
@@ -21,7 +22,10 @@ const MIN_SHARED_TOPICS = 2;
 /** Finds statements that newer ones supersede. */
 export type Revisions = ReturnType<typeof createRevisions>;
 
-export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>) {
+export function createRevisions(
+  catalogue: Pick<NodeRegistry, 'all'>,
+  { areAbandoned }: Pick<TurnRegistry, 'areAbandoned'>,
+) {
   return {
     /**
      * Returns everything to save: `fresh`, closed where newer nodes supersede it, and the older nodes it supersedes.
@@ -41,7 +45,8 @@ export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>) {
         const closed = closeSuperseded(now, next, naming.get(next.node_id));
         if (closed !== now) changed.set(former.node_id, closed);
       };
-      const ordered = fresh.toSorted((a, b) => a.valid_from.localeCompare(b.valid_from));
+      const counting = fresh.filter(({ turns: own }) => !areAbandoned(own));
+      const ordered = counting.toSorted((a, b) => a.valid_from.localeCompare(b.valid_from));
       for (const next of ordered) for (const former of ordered) close(former, next);
       const projects = new Set(fresh.map(({ project }) => project));
       const others = catalogue.all().filter(({ node_id: id, project }) => !changed.has(id) && projects.has(project));

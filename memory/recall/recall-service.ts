@@ -8,7 +8,6 @@ import type { ServiceParts } from '../ingest/parts.ts';
 import { getTaskLists } from '../ingest/turn-registry.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { IndexFilter } from '../search/search-index.ts';
-import type { NodeRegistry } from '../storage/node-registry.ts';
 import { readStateQuery } from '../text/state-query.ts';
 import { memoryLine, quarantinedLine, summaryLine } from './format-memory.ts';
 import { latestTasks, taskItems } from './handoff.ts';
@@ -134,7 +133,7 @@ export function createRecall(parts: Parts) {
       return inOneOrder([...answers, ...withExact(hits, exact, phrase).filter(isNew)].slice(0, options.top));
     },
     /** Tier-1 lines in the order given; unknown ids are left out. */
-    lines: (nodeIds: readonly string[]): readonly MemoryLine[] => nodeLines(nodeIds, catalogue),
+    lines: (nodeIds: readonly string[]): readonly MemoryLine[] => nodeLines(nodeIds, parts),
     /** For each of these turns, one line with what was said in it; none for a turn without a node that may be shown. */
     async quotes(turnIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
       const texts = new Map<string, string>();
@@ -244,7 +243,10 @@ function isVisible({ turns }: MemoryNode, raw: RecallHit['raw'], visible: Readon
 }
 
 /** Tier-1 lines of nodes, whole summaries for the newest as far as the budget goes. */
-export function nodeLines(nodeIds: readonly string[], catalogue: Pick<NodeRegistry, 'current'>): readonly MemoryLine[] {
+export function nodeLines(
+  nodeIds: readonly string[],
+  { catalogue, turnRegistry }: Pick<Parts, 'catalogue' | 'turnRegistry'>,
+): readonly MemoryLine[] {
   const nodes = [...new Set(nodeIds.flatMap((id) => catalogue.current(id) ?? []))];
   const lines = nodes.map((node) => (isQuarantined(node) ? quarantinedLine(node) : memoryLine(node, null)));
   let left = WHOLE_LINES_CHARS - lines.reduce((sum, line) => sum + line.text.length, 0);
@@ -257,7 +259,8 @@ export function nodeLines(nodeIds: readonly string[], catalogue: Pick<NodeRegist
     lines[at] = whole;
   }
   return lines.map((line, at) => {
-    const kept = keptState(nodes[at] as MemoryNode);
+    const node = nodes[at] as MemoryNode;
+    const kept = keptState(withoutAbandoned([node], turnRegistry)[0] ?? node);
     return kept === undefined ? line : { ...line, kept };
   });
 }

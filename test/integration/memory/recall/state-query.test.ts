@@ -7,6 +7,7 @@ import { validityNote } from '../../../../memory/text/validity.ts';
 import { createDisk, openRig } from '../../../helpers/memory-rig.ts';
 import { createMemoryTaskFiles } from '../../../helpers/memory-task-files.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
+import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
 import { openTaskRig } from '../../../helpers/task-rig.ts';
 import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
 
@@ -162,6 +163,43 @@ test('what was decided and left to do in turns that the user went back behind is
     expect(await find('s1')).not.toContain('Mondays');
     expect(await find('s2')).toContain('Mondays');
   }
+});
+
+test('a cut keeps nothing that the user went back behind, where one memory tells it with other turns', async () => {
+  const model = scriptedModel({
+    sense: () => calmReading,
+    compact: (input) => {
+      const { nodes, brief } = oneNode(input, 'Where the jobs go.');
+      const decisions = input.turns.map(({ user: text, turnId: turn }) => ({ text, turn, by: 'user' as const }));
+      return { nodes: nodes.map((node) => ({ ...node, decisions })), brief };
+    },
+  });
+  const memory = await openRig(createDisk(), { model });
+  open.push(memory);
+  const first = said('s1', 'We decided that jobs go to Redis.', 'They go there.', 0);
+  const left = said('s1', 'We decided that jobs go to Kafka.', 'They go there.', 1_000);
+  memory.capture.captureTurns([first, { ...left, before: first.turnId }]);
+  await memory.maintenance.flush(60_000);
+  const [node] = memory.library.list({});
+  expect(node?.turns).toHaveLength(2);
+  const kept = () => JSON.stringify(memory.recall.lines([node?.node_id ?? '']).map((line) => line.kept));
+  expect(kept()).toMatch(/Redis.*Kafka/);
+  memory.capture.captureTurns([{ ...said('s1', 'Just go on.', 'Sure.', 2_000), before: first.turnId }]);
+  await memory.maintenance.flush(60_000);
+  expect(kept()).toContain('Redis');
+  expect(kept()).not.toContain('Kafka');
+});
+
+test('what the user went back behind replaces nothing', async () => {
+  const memory = await start();
+  const first = said('s1', 'We decided to use Redis for the queue.', 'The queue runs on Redis.', 0);
+  const left = said('s1', 'No, use pg-boss for the queue.', 'The queue uses pg-boss instead of Redis now.', 1_000);
+  const next = said('s1', 'How long may a job in the queue take?', 'Thirty seconds.', 2_000);
+  memory.capture.captureTurns([first, ...[left, next].map((turn) => ({ ...turn, before: first.turnId }))]);
+  await memory.maintenance.flush(60_000);
+  const told = (await asked(memory, 'What does the queue run on?')).join();
+  expect(told).toContain('Redis');
+  expect(told).not.toContain('replaced');
 });
 
 test('a short reply answers the turn that it follows, not one that the user went back behind', async () => {
