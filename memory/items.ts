@@ -54,10 +54,7 @@ export function createItems(parts: MemoryParts) {
     });
 
   return {
-    isTakenBack(nodeId: string, text: string): boolean {
-      const node = catalogue.current(nodeId);
-      return node !== undefined && isTakenBack(node, text, turnRegistry);
-    },
+    isTakenBack: (nodeId: string, text: string) => isTakenBack(catalogue.current(nodeId), text, turnRegistry),
     /** Newest first; once what also stands as a reply alone, for channels that may not tell what it answers. */
     listItems({ sinceMs = 0, ...filter }: ItemFilter): readonly Item[] {
       const items = getStates(filter).map(getItem);

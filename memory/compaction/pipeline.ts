@@ -402,11 +402,12 @@ async function compact(state: State, session: Session, count: number, reason: Co
     const { project } = next[0] as BufferedTurn;
     // A folder may change in a session; a turn that a process died of, or that may continue, is compacted alone.
     const isAlone = (turn: BufferedTurn): boolean => turn.unfinished === true || crashMarks.isSuspect(turn.turnId);
-    const isLeft = ({ turnId }: BufferedTurn): boolean => turnRegistry.areAbandoned([turnId]);
+    const isLeft = ({ turnId }: TurnText): boolean => turnRegistry.areAbandoned([turnId]);
     const isApart = isLeft(next[0] as BufferedTurn);
     const end = next.findIndex((turn) => turn.project !== project || isAlone(turn) || isLeft(turn) !== isApart);
     const turns = end < 0 ? next : next.slice(0, Math.max(1, end));
-    const batch = { sessionId: session.id, project, reason, turns, before: getBefore(state, session) };
+    const before = session.before.findLast((turn) => !isLeft(turn));
+    const batch = { sessionId: session.id, project, reason, turns, before };
     const marked = turns.map(({ turnId, atMs }) => ({ sessionId: session.id, turnId, atMs }));
     const drafts = await crashMarks.during('compact', marked, () =>
       compactor.draftNodes([batch], (fresh) => toolRounds.getChildren(fresh, turns)),
@@ -421,11 +422,6 @@ async function compact(state: State, session: Session, count: number, reason: Co
   }
 }
 
-/** The last turn that is compacted and that the user did not go back behind. */
-function getBefore({ turnRegistry }: State, { before }: Session): TurnText | undefined {
-  return before.findLast(({ turnId }) => !turnRegistry.areAbandoned([turnId]));
-}
-
 /** @param briefNow  write a rule-made brief at once: the next session cannot wait for the model */
 async function compactTail(state: State, session: Session, briefNow = false): Promise<boolean> {
   let isDone = false;
@@ -434,7 +430,7 @@ async function compactTail(state: State, session: Session, briefNow = false): Pr
     const project = session.buffer.at(-1)?.project ?? '';
     const turns = session.buffer.filter((turn) => turn.project === project);
     if (briefNow && turns.length > 0 && !turns.some(({ turnId }) => state.crashMarks.isSuspect(turnId))) {
-      const before = getBefore(state, session);
+      const before = session.before.findLast(({ turnId }) => !state.turnRegistry.areAbandoned([turnId]));
       await state.compactor.writeLocalBrief({ sessionId: session.id, project, reason: 'forced', turns, before });
     }
     await compact(state, session, session.buffer.length, 'forced');

@@ -226,16 +226,18 @@ export function toSlug(text: string): string {
   return DEVICE.test(slug) ? `${slug}-page` : slug;
 }
 
-/** The page without links to these nodes, and without statements that rest on nothing else; null where nothing is left. */
-export function withoutNodes(page: Page, removedIds: ReadonlySet<string>, getLink: (nodeId: string) => string) {
+type NodeTest = (nodeId: string, text: string) => boolean;
+
+/** The page without links to nodes that are gone, and without statements that rest on nothing else; null where nothing is left. */
+export function withoutNodes(page: Page, isGone: NodeTest, getLink: (nodeId: string) => string) {
   const changes = new Map<number, string | null>();
   const lines = getLines(page);
   for (const { at, statement } of lines) {
-    if (statement === null || !statement.nodes.some((id) => removedIds.has(id))) continue;
-    const nodes = statement.nodes.filter((id) => !removedIds.has(id));
+    const nodes = statement?.nodes.filter((id) => !isGone(id, statement.text)) ?? [];
+    if (statement === null || nodes.length === statement.nodes.length) continue;
     changes.set(at, nodes.length === 0 ? null : renderStatement({ ...statement, nodes }, getLink));
   }
-  const sources = page.head.sources.filter((id) => !removedIds.has(id));
+  const sources = page.head.sources.filter((id) => !isGone(id, ''));
   if (changes.size === 0 && sources.length === page.head.sources.length) return page;
   const left = lines.filter(({ at }) => changes.get(at) !== null);
   if (left.length === 0 && changes.size > 0) return null;

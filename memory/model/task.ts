@@ -75,7 +75,6 @@ export interface TaskListing {
   readonly tasks: readonly Task[];
   /** Skipped files, with the reason. */
   readonly problems: readonly Problem[];
-  /** See `withoutTakenBack`. */
   readonly takenBack?: readonly Task[];
 }
 

@@ -3,8 +3,10 @@ import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import type { Problem } from '../../common/errors.ts';
 import { compareText, localDay, parseJson } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
+import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import { getTitle, getTitleOrigin, isRedirect, type MemoryNode } from '../model/node.ts';
 import { getLines, type Page, parsePage, parseStatement, renderPage, withoutNodes } from '../model/page.ts';
+import { isTakenBack, withoutAbandoned } from '../recall/project-state.ts';
 import type { ArchivedPage } from '../storage/archive.ts';
 import type { PageFiles } from '../storage/fs/page-files.ts';
 import { PAGE_NAMES, type PageFolder, type PageRewrite } from '../storage/page-files.ts';
@@ -31,10 +33,11 @@ export type LibraryPages = ReturnType<typeof createLibraryPages>;
 interface Parts {
   readonly pageFiles: PageFiles;
   readonly tasks: Pick<Tasks, 'active' | 'lint'>;
+  readonly turnRegistry: Pick<TurnRegistry, 'areAbandoned'>;
 }
 
 /** Reads the pages and plans their changes. The caller must apply a plan completely or not at all. */
-export function createLibraryPages({ pageFiles, tasks }: Parts) {
+export function createLibraryPages({ pageFiles, tasks, turnRegistry }: Parts) {
   const parse = createPageParser();
 
   async function shelf(): Promise<Shelf> {
@@ -58,7 +61,7 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
       return mergePages({
         pages: now.pages,
         names: [...now.texts.keys()].filter((name) => name.startsWith('topics/')).map(getStem),
-        candidates: now.isWritable ? own.flatMap(getCandidates) : [],
+        candidates: now.isWritable ? withoutAbandoned(own, turnRegistry).flatMap(getCandidates) : [],
         placed: findPlaced(now),
         getLink: getLinker(nodes),
       });
@@ -70,7 +73,11 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
       nodes: readonly MemoryNode[],
     ) {
       if (!now.isWritable) return [];
-      const after = new Map([...changed].map(([name, page]) => [`topics/${name}.md`, renderPage(page)]));
+      const left = nodes.filter(({ turns }) => turns.some((turnId) => turnRegistry.areAbandoned([turnId])));
+      const find = (id: string): MemoryNode | undefined => left.find((node) => node.node_id === id);
+      const isLeft = (id: string, text: string): boolean => isTakenBack(find(id), text, turnRegistry);
+      const pages = left.length === 0 ? changed : new Map([...now.pages, ...changed]);
+      const after = toTexts(now, pages, isLeft, getLinker(nodes));
       if (placed.length > 0)
         after.set(PAGE_NAMES.state, `${JSON.stringify({ placed: [...findPlaced(now), ...placed] })}\n`);
       return await getRewrites(now, after, nodes);
@@ -83,23 +90,17 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
       const texts = new Map([...now.texts].filter(([name]) => !name.startsWith('inbox/')));
       const getName = (file: string): string => file.replace(`${pageFiles.dir}/`, '');
       const problems = now.problems.map(({ file, message }) => ({ file: getName(file), message }));
-      const read = (await tasks.lint()).map(({ file, kind, message }): PageProblem => {
-        return { file: getName(file), line: null, kind, message };
-      });
+      const read = (await tasks.lint()).map((each): PageProblem => ({ ...each, file: getName(each.file), line: null }));
       return [...(await lintPages({ ...now, texts, problems, isNode })), ...read];
     },
     /** What has to change when these nodes are removed for good. @param nodes  those that stay */
     async planRemoval(removedIds: ReadonlySet<string>, nodes: readonly MemoryNode[]): Promise<readonly PageRewrite[]> {
       const now = await shelf();
-      const getLink = getLinker(nodes);
-      const after = new Map<string, string | null>();
-      for (const [name, page] of now.pages) {
-        const left = withoutNodes(page, removedIds, (id) => getLink(id, name));
-        if (left !== page) after.set(`topics/${name}.md`, left === null ? null : renderPage(left));
-      }
-      const rests = (line: string) => parseStatement(line)?.nodes.some((id) => removedIds.has(id)) === true;
+      const isGone = (id: string): boolean => removedIds.has(id);
+      const after = toTexts(now, now.pages, isGone, getLinker(nodes));
+      const stays = (line: string): boolean => parseStatement(line)?.nodes.some(isGone) !== true;
       for (const [name, text] of now.texts) {
-        const lines = text.split(/(?<=\n)/).filter((line) => !rests(line));
+        const lines = text.split(/(?<=\n)/).filter(stays);
         if (name.startsWith('inbox/')) after.set(name, lines.join(''));
       }
       return getRewrites(now, after, nodes);
@@ -123,6 +124,15 @@ export function createLibraryPages({ pageFiles, tasks }: Parts) {
       return getRewrites(now, after, nodes);
     },
   };
+}
+
+function toTexts(now: Shelf, pages: Shelf['pages'], isGone: (id: string, text: string) => boolean, link: NodeLinker) {
+  const after = new Map<string, string | null>();
+  for (const [name, page] of pages) {
+    const left = withoutNodes(page, isGone, (id) => link(id, name));
+    if (left !== now.pages.get(name)) after.set(`topics/${name}.md`, left && renderPage(left));
+  }
+  return after;
 }
 
 type Texts = ReadonlyMap<string, string | null>;

@@ -56,10 +56,11 @@ export function withoutAbandoned(nodes: readonly MemoryNode[], { areAbandoned }:
 }
 
 /** Whether a node says a text only in turns that the user went back behind. */
-export function isTakenBack(node: MemoryNode, text: string, turnRegistry: Pick<TurnRegistry, 'areAbandoned'>): boolean {
+export function isTakenBack(node: MemoryNode | undefined, text: string, turns: Pick<TurnRegistry, 'areAbandoned'>) {
+  if (node === undefined) return false;
   const tells = ({ open = [], decisions = [], facts }: MemoryNode): boolean =>
     [...open, ...decisions, ...facts].some((each) => isNearDuplicate('value' in each ? each.value : each.text, text));
-  const [kept] = withoutAbandoned([node], turnRegistry);
+  const [kept] = withoutAbandoned([node], turns);
   return kept === undefined || (kept !== node && tells(node) && !tells(kept));
 }
 

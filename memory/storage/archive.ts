@@ -148,7 +148,8 @@ export interface RemovedNodes {
 function withoutGone({ name, text }: ArchivedPage, removedIds: ReadonlySet<string>): ArchivedPage[] {
   const page = parsePage(text);
   if (typeof page === 'string') return [{ name, text }];
-  const left = withoutNodes(page, removedIds, () => '#');
+  const isGone = (id: string): boolean => removedIds.has(id);
+  const left = withoutNodes(page, isGone, () => '#');
   return left === null ? [] : [{ name, text: renderPage(left) }];
 }
 

@@ -59,15 +59,14 @@ export async function planTaskChange(task: Task, statement: TaskStatement): Prom
 }
 
 /** The file that a sentence makes. */
-export async function makeTask({ text, origin, atMs, project, nodeId }: Omit<TaskStatement, 'taskId'>) {
+export async function makeTask(given: Omit<TaskStatement, 'taskId'>): Promise<Omit<Task, 'name'>> {
+  const { text, origin, atMs, project, nodeId } = given;
   const { trigger, title } = await readReminder(text, atMs);
-  const statement = title === text ? undefined : text;
-  const task: Omit<Task, 'name'> = {
+  return {
     ...{ title, created: new Date(atMs).toISOString(), status: 'active', priority: 'medium', mode: 'notify', trigger },
-    ...{ depends_on: [], origin, sources: [nodeId], statement, project },
+    ...{ depends_on: [], origin, sources: [nodeId], statement: title === text ? undefined : text, project },
     body: `\n## Context\n\n- ${nodeId}\n`,
   };
-  return task;
 }
 
 export function isNearTask({ title, statement = '' }: Task, text: string): boolean {

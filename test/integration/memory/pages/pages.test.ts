@@ -260,6 +260,31 @@ describe('pages', () => {
     await other.memory.maintenance.close();
   });
 
+  test('tell nothing that the user went back behind, whether a pass wrote it before or not', async () => {
+    const rig = await open();
+    const say = (text: string, before: string, at: number) => {
+      const turn = { ...talk(text, 'Noted.', { sessionId: 's1', atMs: WEEKS_START_MS + at * 60_000 }), before };
+      rig.memory.capture.captureTurns([turn]);
+      return turn.turnId;
+    };
+    const dream = async (): Promise<string[]> => {
+      await rig.memory.maintenance.flush(60_000);
+      await rig.memory.maintenance.dream({ dryRun: false });
+      return (await Promise.all(['Decisions', 'Values', 'Preferences'].map((name) => statements(rig, name)))).flat();
+    };
+    const first = say('The payments API listens on port 8080.', '', 0);
+    const left = say('We decided to use Redis for the session cache.', first, 1);
+    say('I prefer tabs over spaces.', left, 2);
+    expect(await dream()).toHaveLength(3);
+    const next = say('Why does the login test fail?', first, 3);
+    say('Always run the migrations before the deploy.', next, 4);
+    say('What else is there?', next, 5);
+    expect(await dream()).toEqual([expect.stringContaining('port 8080')]);
+    const { topics } = await rig.memory.library.listTopics({});
+    expect(topics.map(({ statements }) => statements)).toEqual([1]);
+    await rig.memory.maintenance.close();
+  });
+
   test('moved into a folder of their own are written, linked and forgotten as before', async () => {
     const rig = await open();
     await rig.week(0, ['We decided to use Redis for caching.']);

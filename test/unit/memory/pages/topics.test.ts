@@ -13,6 +13,7 @@ const getShelf = (texts: ReadonlyMap<string, string>) =>
       getAddress: () => '',
     },
     tasks: noTasks,
+    turnRegistry: { areAbandoned: () => false },
   }).shelf();
 
 const NODE = 'mem_20260302_090000_7a61b5';
