@@ -152,6 +152,7 @@ export function createTurnRegistry() {
   const sessionOf = new Map<string, string | null>();
   /** Ends of turns behind a summary: they do not say where in the session the next turn is. */
   const summarized = new Set<string>();
+  /** Known turns that a summary stands in front of now. */
   const behindSummary = new Set<string>();
   /** First turn with each digest. */
   const firstTurns = new Map<string, string>();
@@ -166,7 +167,8 @@ export function createTurnRegistry() {
 
   function enter(turn: NewTurn, text: TurnText, mayBeNew: boolean): 'new' | 'form' | null {
     if (isRecorded(turn.turnId)) return null;
-    const isSummarized = summarized.has(turn.before ?? '') || text.parts.some((each) => isContinuation(each.text));
+    const isContinued = text.parts.some((each) => isContinuation(each.text));
+    const isSummarized = isContinued || summarized.has(turn.before ?? '');
     const isSummary = isSummarized && text.user === '';
     if (isSummary) summarized.add(turn.turnId);
     const { before } = turn;
@@ -182,14 +184,15 @@ export function createTurnRegistry() {
     counts.add(turn, text, first === undefined && turn.part === undefined && !isSummary);
     if (first === undefined) tasks.record(turn, text);
     else forms.add(turn.turnId, first);
-    if (isSummarized) behindSummary.add(turn.turnId);
-    // A turn after a summary follows the same turn as those that the summary replaces, and so does the next one.
-    const isOutside = before === undefined || turn.part !== undefined || isSummarized || behindSummary.has(before);
+    if (isSummarized && first !== undefined) behindSummary.add(turn.turnId);
     // No turn follows a prompt that an import found in the queue.
     const isQueued = turn.imported !== undefined && text.parts.length === 0;
-    // An import may tell the first turn of a captured session otherwise.
-    if (first === undefined && !isOutside && !isQueued)
-      addBranch(turn, forms.canonicalId(before || `${turn.imported}`));
+    // First turns follow none. Captured ones may begin with a summary in a form that is not known.
+    const follows = before || (before === '' && turn.imported);
+    // A turn that begins with a summary follows the same turn as those that the summary replaces, as does what follows
+    // a known turn that it stands in front of.
+    const isOutside = turn.part !== undefined || isContinued || behindSummary.has(before ?? '');
+    if (first === undefined && follows && !isOutside && !isQueued) addBranch(turn, forms.canonicalId(follows));
     return first === undefined ? 'new' : 'form';
   }
 

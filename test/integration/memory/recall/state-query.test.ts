@@ -142,12 +142,12 @@ test('what was decided and left to do in turns that the user went back behind is
   const told = async (at: Memory): Promise<string> => {
     const { brief, lines } = await at.recall.sessionContext('s2', '/home/dev/shop');
     const items = at.library.listItems({}).map(({ text }) => text);
-    return JSON.stringify([brief, lines, items, await asked(at, 'Where were we?'), [...disk.briefs.values()]]);
+    const facts = (await at.library.listFacts({ projectDir: '/home/dev/shop' })).facts.map(({ value }) => value);
+    return JSON.stringify([brief, lines, items, facts, await asked(at, 'Where were we?'), [...disk.briefs.values()]]);
   };
   expect(await told(memory)).toMatch(/(?=.*Decided: We decided that invoices)(?=.*call Mara)(?=.*French)/);
-  memory.capture.captureTurns([
-    follow(first.turnId, 'We decided to use pg-boss.', 'The queue runs on pg-boss.', 3_000),
-  ]);
+  const queue = follow(first.turnId, 'We decided to use pg-boss.', 'The queue runs on pg-boss.', 3_000);
+  memory.capture.captureTurns([queue]);
   await memory.maintenance.flush(60_000);
   const restarted = await begin();
   await restarted.maintenance.flush(60_000);
@@ -162,6 +162,13 @@ test('what was decided and left to do in turns that the user went back behind is
     };
     expect(await find('s1')).not.toContain('Mondays');
     expect(await find('s2')).toContain('Mondays');
+  }
+  for (const [name, at] of [['Otto', 4_000] as const, ['Nina', 5_000] as const]) {
+    restarted.capture.captureTurns([follow(queue.turnId, `We decided that ${name} reviews it.`, 'Noted.', at)]);
+    await restarted.maintenance.flush(60_000);
+    const { decisions } = await restarted.library.projectOverview('/home/dev/shop');
+    expect(decisions[0]?.summary).toContain(`${name} reviews`);
+    expect(decisions.map(({ summary }) => summary).join()).not.toMatch(name === 'Nina' ? /Otto/ : /Nina/);
   }
 });
 

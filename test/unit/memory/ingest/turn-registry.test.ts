@@ -181,9 +181,16 @@ test('a turn that the user went back behind is abandoned, with those after it, u
   ]);
   record(book, 'c2', 'another terminal', '/p', '', { before: 'b' });
   expect(abandoned()).toEqual(['c']);
-  // Before the first prompt.
+  // It may be a summary in a form that is not known.
   record(book, 'a2', 'another a', '/p', '', { before: '' });
-  expect(abandoned()).toEqual(['a', 'b', 'c']);
+  expect(abandoned()).toEqual(['c']);
+});
+
+test('a rewind to the first prompt is recognized in an import', () => {
+  const book = createTurnRegistry();
+  for (const [turnId, before] of Object.entries({ a: '', b: 'a', c: '' }))
+    record(book, turnId, turnId, '/p', 'ls', { before, sessionId: 'one', imported: 'claude' });
+  expect(ENDS.filter((turnId) => book.areAbandoned([turnId]))).toEqual(['a', 'b']);
 });
 
 test('what a summary stands in front of abandons nothing, nor does a part, or the same turn in another form', () => {
@@ -203,6 +210,20 @@ test('what a summary stands in front of abandons nothing, nor does a part, or th
   expect(book.canonicalId('b4')).toBe('b');
   record(book, 'f', 'f', '/p', '', { before: 'b4', sessionId: 'one' });
   expect(['a', 'b', 'b2', 'b3', 'c', 'e', 'f'].filter((turnId) => book.areAbandoned([turnId]))).toEqual([]);
+});
+
+test('a turn behind a summary is abandoned as any other, the first one too', () => {
+  const book = createTurnRegistry();
+  const text = 'This session is being continued from a previous conversation.';
+  const parts = [{ kind: 'assistant' as const, origin: 'external' as const, tool: '', text }];
+  const end = { key: 'key', turnId: 'end', before: '', sessionId: 'one', projectDir: '/p', model: 'm', atMs: 1 };
+  const summary = { turnId: 'end', atMs: 1, origin: 'user' as const, user: '', parts };
+  book.record({ ...end, messages: [], project: '/p' }, summary);
+  for (const [turnId, before] of Object.entries({ a: 'end', b: 'a', c: 'a', f: 'end' })) {
+    record(book, turnId, turnId, '/p', '', { before, sessionId: 'one' });
+    if (turnId === 'c') expect(ENDS.filter((id) => book.areAbandoned([id]))).toEqual(['b']);
+  }
+  expect(ENDS.filter((id) => book.areAbandoned([id]))).toEqual(['a', 'b', 'c']);
 });
 
 test('a session is not named by a turn that was dropped', () => {
