@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { findBlocks, localDay, localTime, oneLine, printable } from '../../../common/text.ts';
+import { findBlocks, localDay, localTime, oneLine, printable, toText } from '../../../common/text.ts';
+import { readQueuedText, readTypedText } from '../../../common/turn.ts';
 import {
   ago,
   type Depth,
@@ -130,16 +131,21 @@ export function showLines(node: Public<NodeView>, { paint, width, nowMs }: Look)
   ];
 }
 
-function conversationLines({ raw = [] }: Public<NodeView>, { paint, width }: Look): string[] {
-  return raw.flatMap(({ role, content }) => {
-    // Claude Code's own instructions, as messages of the conversation.
-    if (role === 'system') return [];
-    const texts = findBlocks(content).filter(({ type }) => type === 'text');
-    const shown = texts.map(({ text }) => printable(withoutMarkup(String(text))).trim());
-    const lines = shown.filter((text) => text !== '').flatMap((text) => text.split('\n'));
-    if (lines.length === 0) return [];
-    return ['', paint('cyan', role === 'user' ? 'You' : 'Claude'), ...lines.flatMap((line) => wrapped(line, width))];
+/** What the user and Claude said in its turns, without what the client says for either. */
+export function conversationLines({ raw = [] }: Pick<Public<NodeView>, 'raw'>, { paint, width }: Omit<Look, 'nowMs'>) {
+  return raw.flatMap(({ role, content }): string[] => {
+    const said = printable(spokenText(role, findBlocks(content))).trim();
+    if (said === '') return [];
+    const lines = said.split('\n').flatMap((line) => wrapped(line, width));
+    return ['', paint('cyan', role === 'assistant' ? 'Claude' : 'You'), ...lines];
   });
+}
+
+function spokenText(role: string, blocks: ReturnType<typeof findBlocks>): string {
+  const texts = blocks.filter(({ type }) => type === 'text').map(({ text }) => toText(text));
+  if (role === 'assistant') return texts.map(withoutMarkup).join('\n');
+  if (role === 'system') return readQueuedText(texts);
+  return readTypedText(texts, { answers: blocks.some(({ type }) => type === 'tool_result') ? 'tool' : null });
 }
 
 async function linkLines(client: EngineClient, node: Public<NodeView>, paint: Paint): Promise<string[]> {
