@@ -10,7 +10,15 @@ import { repeatsShown } from '../text/repetition.ts';
 import { findTask, getConcept, getValues, isAsking, isNoise, LEAD_IN } from '../text/sentences.ts';
 import { readStateQuery } from '../text/state-query.ts';
 import { findStatements, isOf, placed, type Statement } from '../text/statements.ts';
-import { findSpoken, getLetters, getOwn, type SpokenStatement, typedText, withoutMarkup } from '../text/typed-text.ts';
+import {
+  findSpoken,
+  getLetters,
+  getOwn,
+  type SpokenStatement,
+  typedText,
+  withoutClientCommands,
+  withoutMarkup,
+} from '../text/typed-text.ts';
 import { clipItem, concedes, findOffer, ITEM_CHARS, ITEMS, isTelling, isWeak, readAnswer } from './turn/answer.ts';
 import { findDecisions, isRule } from './turn/decisions.ts';
 import { findTodos, waiting } from './turn/open-items.ts';
@@ -81,9 +89,6 @@ const BARE_WORDS = 4;
 /** Less of what is only shown says nothing. */
 const SHOWN_CHARS = 60;
 const SMALL_OUTCOME = 40;
-/** Commands that Claude Code runs itself, in front of the prompt that was typed after them. */
-const CLIENT_COMMANDS =
-  /^(?:\/(?:add-dir|branch|btw|clear|color|compact|config|context|effort|export|fast|fork|mcp|model|output-style|permissions|plugin|rename|resume|usage)\b[^\n]{0,200}\n\s{1,9}){1,9}(?=\S)/;
 const NOTIFICATION =
   /^\W{0,3}(?:\[?heartbeat|(?:ping|pong|keep-?alive|tick|noop|beep)(?:\W{1,3}\w{1,40}){0,2}\W{0,9}$|no response requested|request interrupted|api error\b|this is a scheduled|periodic check-in|\[?(?:system|monitor|cron|webhook)(?: event| notification)?\]?:)/i;
 const HEARTBEAT = /\bheartbeat[_ ]?ok\b/i;
@@ -222,10 +227,10 @@ function findTyped({ user, prompts = [user] }: TurnText) {
   const texts = prompts.map((text) => typedText(withoutImages(text))).filter((text) => text !== '');
   // Each command is a prompt.
   const isCommand = ([text, next]: readonly string[]): boolean =>
-    next !== undefined && `${text}\n\n.`.replace(CLIENT_COMMANDS, '') === '.';
+    next !== undefined && withoutClientCommands(`${text}\n\n.`) === '.';
   while (isCommand(texts)) texts.shift();
   const parts = texts.flatMap((text, prompt) => {
-    const whole = prompt === 0 ? text.replace(CLIENT_COMMANDS, '') : text;
+    const whole = prompt === 0 ? withoutClientCommands(text) : text;
     return whole.split('\n\n').map((part) => ({ part, prompt, key: getLetters(part) }));
   });
   const isResent = (key: string, at: number): boolean =>

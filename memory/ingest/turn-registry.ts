@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { clip, compareText, isRecord, oneLine } from '../../common/text.ts';
 import { isContinuation } from '../../common/turn.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
-import { withoutMarkup } from '../text/typed-text.ts';
+import { withoutClientCommands, withoutMarkup } from '../text/typed-text.ts';
 import { turnContentHash } from './imported-turn.ts';
 import { createTaskLists, type TaskList } from './task-list.ts';
 
@@ -244,9 +244,11 @@ export function createTurnRegistry() {
 const READ_CHARS = 2_000;
 const TITLE_CHARS = 70;
 
-/** Of the session's first prompt with words. One that begins with `/clear` has that as its first line. */
+/** Of the session's first prompt with words. */
 function findTitle(prompt: string): string {
-  const lines = withoutMarkup(prompt.slice(0, READ_CHARS)).split('\n').map(oneLine);
+  const lines = withoutMarkup(withoutClientCommands(prompt.slice(0, READ_CHARS)))
+    .split('\n')
+    .map(oneLine);
   return clip(lines.find((line) => line !== '/clear' && /[\p{L}\p{N}]/u.test(line)) ?? '', TITLE_CHARS);
 }
 

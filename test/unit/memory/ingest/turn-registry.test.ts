@@ -262,9 +262,9 @@ test('only another form of a known turn is recognized', () => {
   expect(book.record(...saying('c', 'go on'))).toBe(false);
 });
 
-test('a session that begins with /clear is named by its first prompt', () => {
+test('a session that begins with commands of the client is named by its first prompt', () => {
   const book = createTurnRegistry();
-  record(book, 'a', '/clear\n\nPoint the config to the sandbox.');
+  record(book, 'a', '/clear\n\n/export talk.txt\n\nPoint the config to the sandbox.');
   record(book, 'd', '/clear');
   expect(book.session('one')?.title).toBe('Point the config to the sandbox.');
   expect(book.session('two')?.title).toBe('');
