@@ -1,7 +1,9 @@
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { listTrustedStores } from '../../certs/index.ts';
 import { CometError, getMessage } from '../../common/errors.ts';
+import { isRecord, jsonOf, toText } from '../../common/text.ts';
 import {
   clientEnvironment,
   type DaemonSetup,
@@ -13,7 +15,7 @@ import {
   watchGuard,
   withoutOurs,
 } from '../../engine/lifecycle/index.ts';
-import { findOtherApi, isClaude, withSettings } from '../../install/index.ts';
+import { claudeDirectory, findOtherApi, isClaude, withSettings } from '../../install/index.ts';
 import { addCommand, type CommandFlags, type Context, pageLines, prepareWithProgress } from '../context.ts';
 
 interface Route {
@@ -79,7 +81,8 @@ async function finish(
   process.stderr.on('error', () => {});
   const { engineClient } = await import('../../engine/api/client.ts');
   const sessionId = namedSession(args);
-  const input = { projectDir: process.cwd(), sinceMs, ...(sessionId === undefined ? {} : { sessionId }) };
+  const others = sessionId === undefined ? await runningSessions(claudeDirectory(context.env)) : [];
+  const input = { projectDir: process.cwd(), sinceMs, others, ...(sessionId === undefined ? {} : { sessionId }) };
   const session = await engineClient(paths.engineSocket).call('sessions/finish', input, { timeoutMs: FINISH_MS });
   if (session === null || !tells) return;
   const { endLine, offerLine } = await import('../../engine/api/status-report.ts');
@@ -87,6 +90,27 @@ async function finish(
   const offer = offerLine(session);
   if (offer !== '') term.say(offer);
   for (const line of await pageLines(context, 'session', session.session_id)) term.say(line);
+}
+
+/** Sessions of the Claude Code processes that run now, by the list that these keep. Never rejects. */
+export async function runningSessions(claudeDir: string): Promise<string[]> {
+  const dir = path.join(claudeDir, 'sessions');
+  const names = await readdir(dir).catch(() => []);
+  const running = names.filter((name) => name.endsWith('.json') && isRunning(Number.parseInt(name, 10)));
+  const read = running.map(async (name) => {
+    const session = jsonOf(await readFile(path.join(dir, name), 'utf8'));
+    return isRecord(session) ? toText(session['sessionId']) : '';
+  });
+  const ids = await Promise.all(read.map((id) => id.catch(() => '')));
+  return ids.filter((id) => SESSION_ID.test(id));
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
 }
 
 /** The session that the arguments name, where it is the one that runs. */

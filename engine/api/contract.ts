@@ -343,7 +343,10 @@ export const operations = {
   ),
 
   /** Summarizes what the sessions of one `comet-cc run` left, and tells of the newest. */
-  'sessions/finish': operation({ projectDir: path, sinceMs: z.number(), sessionId: id.optional() }, finishSessions),
+  'sessions/finish': operation(
+    { projectDir: path, sinceMs: z.number(), sessionId: id.optional(), others: z.array(id).optional() },
+    finishSessions,
+  ),
 
   'hooks/session-start': operation(startInput, async (services, { tells, passes, ...input }) => {
     services.sharing.wake();

@@ -43,15 +43,22 @@ function getTitle({ title, summary }: { title?: string | undefined; summary: str
   return clip(oneLine(title ?? summary), TITLE_CHARS);
 }
 
+interface FinishRequest {
+  readonly projectDir: string;
+  readonly sinceMs: number;
+  readonly sessionId?: string | undefined;
+  readonly others?: readonly string[] | undefined;
+}
+
 /**
  * Summarizes the waiting turns of the sessions of a project that sent requests since a time: what they kept and recalled,
  * and the prompt tokens of the newest request. Null where none did.
  *
- * @param sessionId  the newest of them where it is not known
+ * @param sessionId  the newest of them where it is not known, but none of `others`, which other terminals run
  */
 export async function finishSessions(
   { memory, receipts, opened, ledger }: Finishing,
-  { projectDir, sinceMs, sessionId }: { projectDir: string; sinceMs: number; sessionId?: string | undefined },
+  { projectDir, sinceMs, sessionId, others = [] }: FinishRequest,
 ) {
   const { library } = memory;
   const own = receipts.list().filter(({ class: kind, at }) => kind === 'main' && Date.parse(at) >= sinceMs);
@@ -60,7 +67,7 @@ export async function finishSessions(
   await Promise.all(own.map(({ session_id }) => memory.capture.awaitCaptures(session_id)));
   const sessionIds = new Set((await library.listSessions({ projectDir })).map((session) => session.session_id));
   const ids = [...new Set(own.map((receipt) => receipt.session_id))].filter(
-    (id) => sessionIds.has(id) && (sessionId === undefined || id === sessionId),
+    (id) => sessionIds.has(id) && (sessionId === undefined ? !others.includes(id) : id === sessionId),
   );
   const [newest] = ids;
   if (newest === undefined) return null;

@@ -128,8 +128,11 @@ it('the first session of an engine is summarized when its command ends right aft
   const sinceMs = Date.now();
   await growConversation(short, await daemonUpstream(home));
   const engine = getEngine(homePaths(getHome(home.env)));
-  const summary = await engine.call('sessions/finish', { projectDir: short.cwd, sinceMs }, { timeoutMs: 30_000 });
-  expect(summary).toMatchObject({ session_id: short.sessionId, kept: 1 });
+  const finish = (others: string[]) =>
+    engine.call('sessions/finish', { projectDir: short.cwd, sinceMs, others }, { timeoutMs: 30_000 });
+  // Another terminal runs it.
+  expect(await finish([short.sessionId])).toBeNull();
+  expect(await finish([])).toMatchObject({ session_id: short.sessionId, kept: 1 });
 });
 
 it('the newest session is a conversation, though a note is newer', async () => {
