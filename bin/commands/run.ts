@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { listTrustedStores } from '../../certs/index.ts';
 import { CometError, getMessage } from '../../common/errors.ts';
-import { isRecord, jsonOf, toText } from '../../common/text.ts';
+import { isRecord, parseJson, toText } from '../../common/text.ts';
 import {
   clientEnvironment,
   type DaemonSetup,
@@ -97,12 +97,9 @@ export async function runningSessions(claudeDir: string): Promise<string[]> {
   const dir = path.join(claudeDir, 'sessions');
   const names = await readdir(dir).catch(() => []);
   const running = names.filter((name) => name.endsWith('.json') && isRunning(Number.parseInt(name, 10)));
-  const read = running.map(async (name) => {
-    const session = jsonOf(await readFile(path.join(dir, name), 'utf8'));
-    return isRecord(session) ? toText(session['sessionId']) : '';
-  });
-  const ids = await Promise.all(read.map((id) => id.catch(() => '')));
-  return ids.filter((id) => SESSION_ID.test(id));
+  const read = running.map((name) => readFile(path.join(dir, name), 'utf8').catch(() => ''));
+  const sessions = (await Promise.all(read)).map(parseJson).filter(isRecord);
+  return sessions.map(({ sessionId }) => toText(sessionId)).filter((id) => SESSION_ID.test(id));
 }
 
 function isRunning(pid: number): boolean {

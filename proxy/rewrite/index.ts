@@ -233,7 +233,7 @@ class RewritePipeline implements Rewriter {
     const turns = splitTurns(view);
     const input = await this.#recognizeTurns(context, turns, signal);
     const completeTurns = findFreshPrompt(view) >= 0 ? turns.slice(0, -1) : [];
-    setImmediate(() => this.#captureHistory(context, completeTurns, input));
+    setImmediate(() => void this.#captureComplete(context, completeTurns, input));
     const step = decideStep(input);
     context.request.timer?.end('decide');
     const result = await this.#takeStep(context, input, step, signal);
@@ -517,7 +517,19 @@ class RewritePipeline implements Rewriter {
     this.#capture(turns.filter((turn) => !this.#answered.has(turn.key)));
   }
 
-  /** Off the request path: sends complete turns to memory, repeatedly until a node represents each of them. */
+  /** Off the request path. Turns that went past this process, such as in a pause, have their time in the transcript. */
+  async #captureComplete(context: RequestContext, turns: readonly TurnSpan[], input: StepInput): Promise<void> {
+    const isUnseen = (turn: TurnSpan): boolean => !input.isDurable(turn) && !this.#answered.has(turn.key);
+    const unseen = turns.filter(isUnseen).map(({ endHash }) => `time of ${endHash}`);
+    const isRead = unseen.every((name) => this.#waitedFor.has(name));
+    const reading = isRead ? undefined : this.#deps.transcripts?.prompts(context.sessionId);
+    if (reading === undefined) return this.#captureHistory(context, turns, input);
+    for (const name of unseen) this.#waitedFor.set(name, true);
+    const prompts = await inTime(reading, RECOGNITION_MS).catch(() => []);
+    this.#captureHistory(context, turns, input, findTimes(context.view, turns, prompts));
+  }
+
+  /** Sends complete turns to memory, repeatedly until a node represents each of them. */
   #captureHistory(
     request: RequestContext,
     turns: readonly TurnSpan[],

@@ -323,7 +323,7 @@ describe('the rewriter', () => {
       const judge = createJudge();
       const { refusal } = judge.judge({ body: first.body, headers: request.headers, atMs: NOW_MS });
       const turns = [...memory.captured.values()];
-      return { request, first, rewrite, refusal, turns, isCut: first.body.includes(BRIDGE) };
+      return { request, first, rewrite, refusal, turns, memory, isCut: first.body.includes(BRIDGE) };
     }
 
     it('is cut with its first request when the prompt cache has expired, and stays so', async () => {
@@ -345,8 +345,12 @@ describe('the rewriter', () => {
       expect(typed.length).toBeGreaterThan(4);
       const prompts = typed.map((text, at) => ({ text, atMs: 1_000 * at }));
       const first = { text: 'taken back', atMs: 500 };
-      const dated = await resume(NOW_MS - 2 * HOUR_MS, [first, ...prompts.slice(1)]);
-      expect(dated.turns.slice(0, 4).map(({ atMs }) => atMs)).toEqual([500, 1_000, 2_000, 3_000]);
+      // Cut, and sent whole.
+      for (const lastAnswerMs of [NOW_MS - 2 * HOUR_MS, NOW_MS - 60_000]) {
+        const { memory } = await resume(lastAnswerMs, [first, ...prompts.slice(1)]);
+        const times = () => [...memory.captured.values()].slice(0, 4).map(({ atMs }) => atMs);
+        await expect.poll(times).toEqual([500, 1_000, 2_000, 3_000]);
+      }
     });
 
     it('dates a turn that begins with an attached file by the prompt behind it', () => {
