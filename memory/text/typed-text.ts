@@ -5,7 +5,7 @@ import type { Statement } from './statements.ts';
 /** Commands that Claude Code runs itself, in front of the prompt that was typed after them. */
 const CLIENT_COMMANDS =
   /^(?:\/(?:add-dir|branch|btw|clear|color|compact|config|context|effort|export|fast|fork|mcp|model|output-style|permissions|plugin|rename|resume|usage)\b[^\n]{0,200}\n\s{1,9}){1,9}(?=\S)/;
-const SHELL_PROMPT = /^\s*[$%❯➜]\s+\S/;
+const SHELL_PROMPT = /^\s*[$%❯➜!]\s+\S/;
 /** Signs of a line that a program wrote. */
 const OUTPUT: readonly RegExp[] = [
   /^\s*(?:[$%❯➜]\s|>>> |\+{3} |-{3} |@@ |diff --git |index [0-9a-f]{6,})/,

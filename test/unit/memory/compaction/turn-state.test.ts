@@ -75,6 +75,17 @@ describe('the state that a turn leaves behind', () => {
     expect(said('/review the headings').asked).toBe('/review the headings');
   });
 
+  test('takes a shell command that was typed for neither a decision nor a request', () => {
+    const state = readTurnState(say('! git commit -m "We decided to drop Redis"', 'The commit is on the branch.'));
+    expect(state).toMatchObject({ decisions: [], asked: '', title: 'The commit is on the branch.' });
+  });
+
+  test('reads “let us use” as “let’s use”', () => {
+    const text = 'Let us use 7500 for the billing API.';
+    expect(readTurnState(say(text, 'It is 7500.')).decisions).toMatchObject([{ text }]);
+    expect(readTurnState(say('Let us know when it works.', 'I will.')).decisions).toEqual([]);
+  });
+
   test.each([
     ['Where were we, and what is left?', 0],
     ['What is left of the quick start? Add the remaining part.', 1],
