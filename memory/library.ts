@@ -25,7 +25,7 @@ import { createHistory } from './snapshot.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 import { sessionStem } from './storage/paths.ts';
 import { isCall } from './text/actions.ts';
-import { withoutClientCommands } from './text/typed-text.ts';
+import { withoutCommands } from './text/sentences.ts';
 import { isClosed, isPast } from './text/validity.ts';
 
 export interface NodeFilter extends ItemFilter {
@@ -168,7 +168,7 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
     /** Prompts of a session by the key of their turn, redacted; {} for an unknown session. */
     async prompts(sessionId: string): Promise<Readonly<Record<string, string>>> {
       const turns = await started.then(() => turnReader.turns(sessionId));
-      return Object.fromEntries(turns.map((turn) => [turn.key, withoutClientCommands(readTurn(turn).user)]));
+      return Object.fromEntries(turns.map((turn) => [turn.key, withoutCommands(readTurn(turn).user)]));
     },
     /** @throws CometError `not_found` */
     showSession: (id: string) => started.then(() => sessions.show(id)),

@@ -40,6 +40,8 @@ const SENSED = 5;
 const SESSIONS_SHOWN = 200;
 const MOST_SHOWN = 100;
 const MOST_BEFORE = 10;
+/** A history that is captured late is told apart from what is said now: a node has one time. */
+const APART_MS = 6 * 3_600_000;
 /** Older drafts are not queued for the model after a restart. */
 const UPGRADE_MS = 15 * 86_400_000;
 
@@ -401,10 +403,12 @@ async function compact(state: State, session: Session, count: number, reason: Co
     const next = session.buffer.slice(0, Math.min(left, maxL1Buffer));
     const { project } = next[0] as BufferedTurn;
     // A folder may change in a session; a turn that a process died of, or that may continue, is compacted alone.
+    const isElsewhere = (turn: BufferedTurn, at: number): boolean =>
+      turn.project !== project || turn.atMs - (next[at - 1] ?? turn).atMs > APART_MS;
     const isAlone = (turn: BufferedTurn): boolean => turn.unfinished === true || crashMarks.isSuspect(turn.turnId);
     const isLeft = ({ turnId }: TurnText): boolean => turnRegistry.areAbandoned([turnId]);
     const isApart = isLeft(next[0] as BufferedTurn);
-    const end = next.findIndex((turn) => turn.project !== project || isAlone(turn) || isLeft(turn) !== isApart);
+    const end = next.findIndex((turn, at) => isElsewhere(turn, at) || isAlone(turn) || isLeft(turn) !== isApart);
     const turns = end < 0 ? next : next.slice(0, Math.max(1, end));
     const before = session.before.findLast((turn) => !isLeft(turn));
     const batch = { sessionId: session.id, project, reason, turns, before };

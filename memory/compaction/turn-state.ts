@@ -7,18 +7,10 @@ import { getUrls } from '../text/actions.ts';
 import { findImages, withoutImages } from '../text/content-type.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { repeatsShown } from '../text/repetition.ts';
-import { findTask, getConcept, getValues, isAsking, isNoise, LEAD_IN } from '../text/sentences.ts';
+import { findTask, getConcept, getValues, isAsking, isNoise, LEAD_IN, withoutCommands } from '../text/sentences.ts';
 import { readStateQuery } from '../text/state-query.ts';
 import { findStatements, isOf, placed, type Statement } from '../text/statements.ts';
-import {
-  findSpoken,
-  getLetters,
-  getOwn,
-  type SpokenStatement,
-  typedText,
-  withoutClientCommands,
-  withoutMarkup,
-} from '../text/typed-text.ts';
+import { findSpoken, getLetters, getOwn, type SpokenStatement, typedText, withoutMarkup } from '../text/typed-text.ts';
 import { clipItem, concedes, findOffer, ITEM_CHARS, ITEMS, isTelling, isWeak, readAnswer } from './turn/answer.ts';
 import { findDecisions, isRule } from './turn/decisions.ts';
 import { findTodos, waiting } from './turn/open-items.ts';
@@ -227,10 +219,10 @@ function findTyped({ user, prompts = [user] }: TurnText) {
   const texts = prompts.map((text) => typedText(withoutImages(text))).filter((text) => text !== '');
   // Each command is a prompt.
   const isCommand = ([text, next]: readonly string[]): boolean =>
-    next !== undefined && withoutClientCommands(`${text}\n\n.`) === '.';
+    next !== undefined && withoutCommands(`${text}\n\n.`) === '.';
   while (isCommand(texts)) texts.shift();
   const parts = texts.flatMap((text, prompt) => {
-    const whole = prompt === 0 ? withoutClientCommands(text) : text;
+    const whole = prompt === 0 ? withoutCommands(text) : text;
     return whole.split('\n\n').map((part) => ({ part, prompt, key: getLetters(part) }));
   });
   const isResent = (key: string, at: number): boolean =>

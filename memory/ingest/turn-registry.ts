@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { clip, compareText, isRecord, oneLine } from '../../common/text.ts';
 import { isContinuation } from '../../common/turn.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
-import { withoutClientCommands, withoutMarkup } from '../text/typed-text.ts';
+import { withoutCommands } from '../text/sentences.ts';
+import { withoutMarkup } from '../text/typed-text.ts';
 import { turnContentHash } from './imported-turn.ts';
 import { createTaskLists, type TaskList } from './task-list.ts';
 
@@ -246,7 +247,7 @@ const TITLE_CHARS = 70;
 
 /** Of the session's first prompt with words. */
 function findTitle(prompt: string): string {
-  const lines = withoutMarkup(withoutClientCommands(prompt.slice(0, READ_CHARS)))
+  const lines = withoutMarkup(withoutCommands(prompt.slice(0, READ_CHARS)))
     .split('\n')
     .map(oneLine);
   return clip(lines.find((line) => line !== '/clear' && /[\p{L}\p{N}]/u.test(line)) ?? '', TITLE_CHARS);

@@ -43,8 +43,8 @@ export function createProjectOverview({ turnRegistry, catalogue, nodeFiles, getP
       summarizeProject(nodes.filter((node) => node.project === project)),
     );
     const mostImportant = summary.mostImportant.slice(0, MOST.nodes);
-    const isCounted = ({ turns }: MemoryNode): boolean => !turnRegistry.areAbandoned(turns);
-    const decisions = summary.decisions.filter(isCounted).slice(0, MOST.decisions);
+    const told = summary.decisions.filter(({ turns }) => !turnRegistry.areAbandoned(turns));
+    const decisions = told.slice(0, MOST.decisions);
     const most = summary.files.slice(0, MOST.files);
     const looked = [...new Set([...mostImportant, ...decisions, ...most.map(({ newest }) => newest)])];
     const [fresh, brief] = await Promise.all([files.freshness(looked, projectDir), getBrief(project)]);

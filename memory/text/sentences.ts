@@ -17,6 +17,11 @@ export const ASKS =
 export const LEAD_IN =
   /^(?:(?:by the way|so that you know|just so you know|for the record|before i forget(?: it)?|fyi|note that|please note(?: that)?|one more thing|as a reminder)\b(?:[,:]| [-–—])?\s+|(?:oh|well|so|right|also|and|btw)[,:]\s+)+/i;
 
+/** Commands that Claude Code runs itself, in front of the prompt that was typed after them. */
+const CLIENT_COMMANDS =
+  /^(?:\/(?:add-dir|branch|btw|clear|color|compact|config|context|effort|export|fast|fork|mcp|model|output-style|permissions|plugin|rename|resume|usage)\b[^\n]{0,200}\n\s{1,9}){1,9}(?=\S)/;
+export const withoutCommands = (prompt: string): string => prompt.replace(CLIENT_COMMANDS, '');
+
 /** An ordinal such as "3. Dezember" and an abbreviation end no sentence; many people begin none with a capital. */
 const SENTENCE_END =
   /(?<=[.!?])(?<!(?<![\p{L}\p{N}])(?:[Pp]rof|[Dd]ra?|[Mm]rs?|Ms|[Ss]ra?|vs|cf|e\.g|i\.e|approx|z\. ?B|bzw|ca)\.)(?:(?<!(?<!\d)\d{1,2}\.(?=\s(?:Jan|Feb|Mär|Mrz|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Quartal)))\s+(?=[\p{Lu}\p{N}`"'(])|(?<=(?:[\p{L}\p{N}]{3}|["'`)])\.|[\p{L}\p{N}"'`)][!?])\s+(?=\p{Ll}))|(?<=[。！？])/u;

@@ -2,9 +2,6 @@ import { tally } from '../../common/map.ts';
 import { REVISES } from './sentences.ts';
 import type { Statement } from './statements.ts';
 
-/** Commands that Claude Code runs itself, in front of the prompt that was typed after them. */
-const CLIENT_COMMANDS =
-  /^(?:\/(?:add-dir|branch|btw|clear|color|compact|config|context|effort|export|fast|fork|mcp|model|output-style|permissions|plugin|rename|resume|usage)\b[^\n]{0,200}\n\s{1,9}){1,9}(?=\S)/;
 const SHELL_PROMPT = /^\s*[$%❯➜!]\s+\S/;
 /** Signs of a line that a program wrote. */
 const OUTPUT: readonly RegExp[] = [
@@ -130,8 +127,6 @@ export function typedText(text: string): string {
     .replace(ONE_HEADING, '')
     .replace(/[:：]$/, `$& ${GAP}`);
 }
-
-export const withoutClientCommands = (prompt: string): string => prompt.replace(CLIENT_COMMANDS, '');
 
 /** Client tags such as `<task-notification>` have a hyphen or an underscore in their name; what is in them was not typed. */
 export function withoutMarkup(text: string): string {

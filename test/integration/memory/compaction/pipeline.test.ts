@@ -108,6 +108,18 @@ describe('captured turns', () => {
     expect(kept).toContain('[REDACTED:');
   });
 
+  test('have the day on which each was said, though a history of another day comes with what is said now', async () => {
+    const memory = await start(createDisk(), { llm: 'local' });
+    const [first, second, third] = turns() as [CapturedTurn, CapturedTurn, CapturedTurn];
+    const now = { ...third, atMs: third.atMs + 9 * 86_400_000 };
+    memory.capture.captureTurns([first, second, now]);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
+    const ids = [...memory.recall.nodesCovering(ends([first, second, now])).values()].map(([id]) => id);
+    expect([ids[0] === ids[1], ids[1] === ids[2]]).toEqual([true, false]);
+    const { valid_from } = await memory.library.show(String(ids[2]), 0);
+    expect(valid_from).toBe(new Date(now.atMs).toISOString());
+  });
+
   test('belong to the folder in which each was said, also after a restart', async () => {
     const disk = createDisk();
     const folders = ['/shop', '/shop', '/docs', '/shop'];
