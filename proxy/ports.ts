@@ -61,7 +61,7 @@ export interface RewriteOutcome {
   /** The bytes to forward; `request.body` itself when nothing changed. */
   readonly body: Buffer;
   readonly rewritten: boolean;
-  /** Called once, after the response ended in any way. Must not throw. */
+  /** Called once, after the response ended in any way. */
   onResponse(response: ObservedResponse): void;
 }
 
@@ -80,7 +80,7 @@ export interface QuotaObserver {
 
 /** The leaf certificate for the target host; null when it may not be served (missing, expired, wrong file mode). */
 export interface CertSource {
-  leaf(): { readonly keyFile: string; readonly certFile: string; readonly key: string; readonly cert: string } | null;
+  leaf(): { readonly key: string; readonly cert: string } | null;
 }
 
 export type { Log as ProxyLog } from '../common/log.ts';
@@ -102,13 +102,9 @@ export interface Finding {
   readonly lanes: Readonly<Record<string, { readonly rank: number; readonly score: number }>>;
 }
 
-export interface RecalledLine {
+export interface RecalledLine extends Pick<Finding, 'score'>, Partial<Pick<Finding, 'lanes'>> {
   readonly line: MemoryLine;
-  readonly score: number;
-  /** The prompt asks for an exact value or wording. */
   readonly isExact?: boolean;
-  /** Rank and score in each lane that found it. */
-  readonly lanes?: Readonly<Record<string, { readonly rank: number; readonly score: number }>>;
 }
 
 /** Recalls for prompts since the start. Those that are in none of the other counts are running past their deadline. */

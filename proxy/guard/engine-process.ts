@@ -9,7 +9,6 @@ export interface EngineOptions {
   readonly path: string;
   readonly secret: string;
   readonly env: () => NodeJS.ProcessEnv;
-  /** Receives the engine's stderr. */
   readonly onOutput: (bytes: Buffer) => void;
   /** Five exits within this time are a crash loop, which ends once an engine has lived for as long. */
   readonly crashWindowMs: number;

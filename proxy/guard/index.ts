@@ -282,7 +282,6 @@ export class Guard {
       pid: process.pid,
       version: this.#options.version,
       build: this.#options.build,
-      /** Of its engine. */
       program: this.#options.enginePath,
       port: this.#port,
       upstream: this.#options.upstream,
@@ -346,7 +345,6 @@ export class Guard {
     void (this.#isHomeless ? this.#stopMemory() : this.stop());
   }
 
-  /** Undoes `#stopMemory` for a new environment. */
   async #startAgain(env: NodeJS.ProcessEnv): Promise<object> {
     await this.#ending;
     if (!this.#isStopping || this.#unused === undefined) return { error: 'the guard does not wait for a start' };

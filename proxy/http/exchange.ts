@@ -147,7 +147,7 @@ async function runMessages(exchange: Exchange, path: MessagesRequest['path'], st
   const sizes = { receivedBytes: received.length, sentBytes: body.length };
   const durationMs = deps.clock.now() - receivedAtMs;
   deps.log.debug('exchange', { requestId, path, sent, ...sizes, status, end, durationMs });
-  if (outcome !== null) await reportResponse(deps, outcome, tee, result, path);
+  if (outcome !== null) await reportResponse(deps, outcome, tee, result, message);
 }
 
 function createPhaseTimer() {
@@ -279,7 +279,7 @@ async function reportResponse(
   outcome: RewriteOutcome,
   tee: Tee | null,
   { status, end, atMs }: RelayResult,
-  path: MessagesRequest['path'],
+  { path, requestId }: MessagesRequest,
 ): Promise<void> {
   const captured = await tee?.end();
   const isCut = end === 'complete' && captured?.cut === true;
@@ -292,7 +292,7 @@ async function reportResponse(
       errorText: captured?.errorText ?? '',
     });
   } catch (error) {
-    deps.log.error('response not recorded', { error });
+    deps.log.error('response not recorded', { requestId, error });
   }
 }
 

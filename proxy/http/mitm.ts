@@ -3,14 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { ServerOptions, Server as TlsServer } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import {
-  type ErrorCallback,
-  type ICertDetails,
-  type ICertficateContext,
-  type IContext,
-  Proxy as MitmProxy,
-  type OnCertificateRequiredCallback,
-} from 'http-mitm-proxy';
+import { type IContext, Proxy as MitmProxy } from 'http-mitm-proxy';
 import { CLIENT_HEADER, isSecret, MAX_HEAD_BYTES, refuse, SECRET_HEADER } from '../guard/tunnel.ts';
 import type { CertSource, ProxyLog } from '../ports.ts';
 import type { Incoming } from './exchange.ts';
@@ -41,7 +34,7 @@ const ESTABLISHED = 'HTTP/1.1 200 Connection Established\r\n\r\n';
  */
 export class Mitm {
   readonly #options: MitmOptions;
-  readonly #proxy: FixedLeafProxy;
+  readonly #proxy: QuietProxy;
   readonly #sockets = new Set<Duplex>();
   /** Connections that wait for the client that the guard hands over, by the client's name. */
   readonly #leases = new Map<string, Duplex>();
@@ -51,7 +44,7 @@ export class Mitm {
 
   constructor(options: MitmOptions) {
     this.#options = options;
-    this.#proxy = new FixedLeafProxy(options);
+    this.#proxy = new QuietProxy(options.log);
     this.#proxy.onConnect((request, socket, head) => this.#onConnect(request, socket, head));
     this.#proxy.onRequest((ctx) => {
       if (this.#isDraining) ctx.proxyToClientResponse.shouldKeepAlive = false;
@@ -152,12 +145,12 @@ export class Mitm {
   }
 }
 
-class FixedLeafProxy extends MitmProxy {
-  readonly #options: MitmOptions;
+class QuietProxy extends MitmProxy {
+  readonly #log: ProxyLog;
 
-  constructor(options: MitmOptions) {
+  constructor(log: ProxyLog) {
     super();
-    this.#options = options;
+    this.#log = log;
   }
 
   /** The library's `listen` without the CA that it would create at every start. */
@@ -182,26 +175,13 @@ class FixedLeafProxy extends MitmProxy {
     return server;
   }
 
-  // Both certificate hooks return the one leaf for every host, so the library never issues a certificate.
-  override onCertificateRequired(_host: string, callback: OnCertificateRequiredCallback): this {
-    const leaf = this.#options.certs.leaf();
-    if (leaf === null) callback(new Error('no leaf certificate may be served'), { keyFile: '', certFile: '' });
-    else callback(null, { keyFile: leaf.keyFile, certFile: leaf.certFile, hosts: [] });
-    return this;
-  }
-
-  override onCertificateMissing(_ctx: ICertficateContext, _files: ICertDetails, callback: ErrorCallback): this {
-    callback(new Error('leaf certificate missing'));
-    return this;
-  }
-
   // The library's handlers print to the console.
   override _onError(kind: string, _ctx: IContext | null, error: Error): void {
-    this.#options.log.debug('connection failed', { kind, error });
+    this.#log.debug('connection failed', { kind, error });
   }
 
   override _onSocketError(kind: string, error: NodeJS.ErrnoException): void {
-    this.#options.log.debug('connection failed', { kind, error });
+    this.#log.debug('connection failed', { kind, error });
   }
 }
 

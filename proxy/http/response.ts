@@ -207,7 +207,6 @@ export function createSseDecoder() {
   }
 
   return {
-    /** The events completed by these bytes. */
     push(bytes: Uint8Array): SseEvent[] {
       const events: SseEvent[] = [];
       let text = decoder.decode(bytes, { stream: true });

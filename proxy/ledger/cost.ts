@@ -8,12 +8,10 @@ import { findModelTraits } from '../wire/models.ts';
 import { sumTokens } from '../wire/turns.ts';
 import type { Bill, PrefixEntry, RequestRecord } from './store.ts';
 
-/** What a request would have cost untouched. */
 export type CostComparison = ReturnType<typeof compareCosts>;
 
 interface CostInput extends Pick<RequestRecord, 'model' | 'atMs' | 'billed'> {
   readonly received: Prompt;
-  /** Null when the received bytes went upstream. */
   readonly sent: Prompt | null;
 }
 
@@ -191,7 +189,6 @@ export interface Prompt {
   readonly autoTtl: string | null;
 }
 
-/** What a rewritten request sends. */
 export interface SentPrompt {
   readonly systemBlock: string | null;
   /** The index of a received message, or the bytes of a new or changed one. */

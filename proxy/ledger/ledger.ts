@@ -37,7 +37,6 @@ interface BilledRequest
   readonly usage: AssistantMessage['usage'];
 }
 
-/** What a request cost. Tokens are prompt tokens. */
 export type RequestCost = ReturnType<CostLedger['recordRequest']>;
 
 /** Records what each request cost and what it would have cost untouched. Never on the request path. */
@@ -50,7 +49,6 @@ interface CostLedgerDeps {
   readonly log: ProxyLog;
 }
 
-/** Records after which the file is compacted. */
 const MAX_RECORDS = 2_000;
 
 export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps) {
@@ -116,7 +114,6 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
         output,
         savedEquivalents: inputEquivalents(model, untouched) - inputEquivalents(model, billed),
         savedUsd: costUsd(model, untouched, 0) - costUsd(model, billed, 0),
-        /** Of the conversation so far. */
         conversationSavedUsd: conversation?.balance.savedUsd ?? 0,
         /** Why trimming is off in the conversation; null while it is on. */
         off: conversation?.off?.because ?? null,
@@ -224,7 +221,6 @@ export function createLedgerState(rule: LossRule) {
     /** Whether a rewritten request was sent in this conversation or in the one it was forked from. */
     wasRewritten: (id: string, root: string): boolean =>
       find(id)?.rewritten === true || (root !== '' && roots.has(root)),
-    /** Of the days since then. */
     totals: (sinceMs: number): Totals =>
       sum([...days].flatMap(([day, totals]) => (day >= localDay(sinceMs) ? [totals] : []))),
     /** Of the sessions with requests since then; the calls of an import, which the user asked for, are not in it. */

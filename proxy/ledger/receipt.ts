@@ -19,7 +19,6 @@ export interface ReceiptAddition {
   readonly text: string;
   readonly nodes: readonly string[];
   readonly reason: string;
-  /** How each recalled node was found. */
   readonly found?: readonly Finding[];
   /** Recalled for the prompt of this request; absent where an earlier one recalled it. */
   readonly current?: true;
@@ -105,14 +104,12 @@ function toSheet({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Bill) {
 
 export type ReceiptStore = RecordStore<Receipt>;
 
-/** The receipts of the newest requests. */
 export type Receipts = Awaited<ReturnType<typeof openReceipts>>;
 
 interface ReceiptsDeps {
   readonly store: ReceiptStore;
   /** For refusals: they may quote the request. */
   readonly redact: (text: string) => string;
-  /** Maximum number of receipts. */
   readonly most: number;
   readonly log: ProxyLog;
 }

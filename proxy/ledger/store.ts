@@ -61,17 +61,14 @@ const Conversation = z
     lastAtMs: amount,
     /** Lineage hash up to the first answer, shared by forks; '' before it. */
     root: text,
-    /** A rewritten request was sent. */
     rewritten: z.boolean(),
     totals: AnyTotals,
     balance: Balance,
-    /** Why trimming is off; null while it is on. */
     off: z.object({ atMs: amount, because: text }).readonly().nullable(),
   })
   .readonly();
 /** `conversation` is '' when unknown. */
 const about = { atMs: amount, conversation: text };
-/** A request that upstream answered. */
 const RequestRecord = z.object({
   kind: z.literal('request'),
   ...about,

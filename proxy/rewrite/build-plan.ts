@@ -85,7 +85,6 @@ export interface StepInput extends CutRequest {
   readonly isDurable: (turn: TurnSpan) => boolean;
   readonly countHeld: CutInput['countHeld'];
   readonly rule: CutRule | null;
-  /** Token budget of the preamble of tool rounds. */
   readonly roundsTokens: number;
   /** A recall that missed its deadline has lines for the running turn. */
   readonly hasLateLines: boolean;
@@ -93,7 +92,6 @@ export interface StepInput extends CutRequest {
 
 const NO_CUTS = { cut: null, rounds: [] } as const;
 
-/** What to do with one request of the main loop. */
 export function decideStep(input: StepInput): Step {
   const { view, match, knownSession, resumedFromMs } = input;
   const fresh = findFreshPrompt(view);
@@ -344,7 +342,6 @@ export interface PlanInput {
   readonly view: ConversationView;
   readonly sessionId: string;
   readonly step: Exclude<Step, { kind: 'replay' }>;
-  /** Tokens of memory text that may be added. */
   readonly allowedTokens: number;
 }
 

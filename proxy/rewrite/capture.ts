@@ -42,9 +42,7 @@ import { createReceipt } from './receipt.ts';
 /** The newest request of a session whose turn is not finished. */
 export interface UnfinishedTurn {
   readonly context: RequestContext;
-  /** The part of the answer that has arrived. */
   readonly answer: AssistantMessage | null;
-  /** The client closed the response before its end. */
   readonly isAborted: boolean;
   readonly sinceMs: number;
 }
@@ -58,7 +56,6 @@ export interface ResponseRecorderDeps {
   /** Keys of turns that were captured with their answer. */
   readonly answered: LruMap<string, true>;
   readonly unfinished: LruMap<string, UnfinishedTurn>;
-  /** Absent where no subagent gets facts. */
   readonly subagents?: SubagentSource;
   readonly log: ProxyLog;
   readonly saveLater: PlanCache['saveLater'];
@@ -69,17 +66,7 @@ export interface ResponseRecorderDeps {
 export type ResponseRecorder = ReturnType<typeof createResponseRecorder>;
 
 export function createResponseRecorder(deps: ResponseRecorderDeps) {
-  const { memory, ledger, receipts, clock, log, saveLater } = deps;
-
-  function guard(requestId: string, record: (response: ObservedResponse) => void): RewriteOutcome['onResponse'] {
-    return (response) => {
-      try {
-        record(response);
-      } catch (error) {
-        log.error('response not recorded', { requestId, error });
-      }
-    };
-  }
+  const { memory, ledger, receipts, clock, saveLater } = deps;
 
   function recordResponse(result: RewriteResult, response: ObservedResponse): void {
     const { context, cut } = result;
@@ -141,18 +128,18 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
         const slice = deps.subagents?.givenTo(request.headers[AGENT_ID] ?? '') ?? null;
         receipts.add(request.requestId, () => createReceipt(result, rewrite, slice));
       }
-      const onResponse = guard(request.requestId, (response) => recordResponse(result, response));
+      const onResponse = recordResponse.bind(null, result);
       return { body: rewrite?.spliced.body ?? request.body, rewritten: rewrite !== null, onResponse };
     },
     /** For a body that could not be parsed. */
     passThrough(request: MessagesRequest): RewriteOutcome {
       const { requestId, receivedAtMs: atMs, body } = request;
-      const onResponse = guard(requestId, ({ message }) => {
+      const onResponse = ({ message }: ObservedResponse): void => {
         if (request.path !== 'messages' || message === null || sumBill(message.usage) === 0) return;
         const { model, usage } = message;
         const unknown = { conversation: '', view: null, sent: null, counts: false, cut: false };
         ledger.recordRequest({ requestId, atMs, model, usage, ...unknown });
-      });
+      };
       return { body, rewritten: false, onResponse };
     },
   };
@@ -188,7 +175,6 @@ function updateUnfinished(
   else unfinished.set(sessionId, { context, answer, isAborted: end === 'aborted_by_client', sinceMs: clock.now() });
 }
 
-/** Null when the received bytes went upstream. */
 function findRewrite({ plan, spliced }: RewriteResult) {
   return plan !== null && spliced !== null && spliced.edits.length > 0 ? { plan, spliced } : null;
 }

@@ -7,7 +7,6 @@ import { type EpochPlan, locatePlan } from './plan.ts';
 
 /** What memory text may add to a conversation that no cut pays for. */
 export interface AllowanceRule {
-  /** Share of what the conversation costs untouched. */
   readonly costShare: number;
   /** Tokens that every conversation may carry. */
   readonly leastTokens: number;

@@ -24,7 +24,6 @@ interface RetentionRule {
 
 export interface CutRule extends RetentionRule {
   readonly triggerTokens: number;
-  /** Minimum share of the history that a cut must drop. */
   readonly minDropShare: number;
   /** With a warm cache, cut once carrying the droppable turns has cost this many times the cut; 0 never waits. */
   readonly margin: number;
@@ -202,7 +201,6 @@ export function findLastUse({ uses }: Match, { model, effort, infos }: Conversat
   return { atMs: Math.max(0, ...own.map(({ atMs }) => atMs)), model, effort };
 }
 
-/** Whether the prompt cache has dropped what was last read at `atMs`. */
 export function isExpired({ infos }: Pick<ConversationView, 'infos'>, atMs: number, nowMs: number): boolean {
   return atMs < nowMs - TTL_MS[findTtl(infos)];
 }
@@ -321,7 +319,6 @@ interface KeptTurnsInput extends Pick<CutInput, 'turns' | 'absorbed' | 'isDurabl
   readonly location: PlanLocation | null;
 }
 
-/** Tool rounds of complete turns that stay. */
 export type IdleRounds = ReturnType<typeof findIdleRounds>;
 
 /**

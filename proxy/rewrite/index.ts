@@ -90,7 +90,6 @@ export interface RewriterDeps
   extends Pick<ResponseRecorderDeps, 'ledger' | 'receipts' | 'subagents' | 'clock' | 'log'> {
   readonly memory: MemorySource;
   readonly plans: PlanStore;
-  /** Sessions whose plans stay in memory. */
   readonly heldSessions?: number;
   readonly policy: PolicySource;
   /** Absent where no session is resumed that was begun without the product. */
@@ -108,7 +107,6 @@ export async function createRewriter(deps: RewriterDeps) {
   return {
     rewrite: pipeline.rewrite.bind(pipeline),
     replay: pipeline.replay.bind(pipeline),
-    /** Newest first. */
     receipts: () => deps.receipts.list(),
     recalls: (): RecallCounts => pipeline.late.counts(),
     problems: () => pipeline.problems(),
@@ -224,7 +222,6 @@ class RewritePipeline implements Rewriter {
     }
   }
 
-  /** The stages after parsing, in order. */
   async #advance(context: RequestContext, signal: AbortSignal): Promise<RewriteResult> {
     if (context.request.path === 'count_tokens') return this.#replayPlan(context);
     if (context.kind === 'side') setImmediate(() => this.#captureSummarized(context));

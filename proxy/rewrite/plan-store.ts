@@ -5,7 +5,7 @@ import { createKeyedMutex } from '../../common/async.ts';
 import type { Problem } from '../../common/errors.ts';
 import { appendTo, ensureDir } from '../../common/files.ts';
 import { LruMap } from '../../common/map.ts';
-import { sha256 } from '../../common/text.ts';
+import { parseJson, sha256 } from '../../common/text.ts';
 import type { ProxyLog } from '../ports.ts';
 import type { ConversationView } from '../wire/conversation.ts';
 import {
@@ -99,7 +99,6 @@ export function openPlanStore(dir: string) {
   };
 }
 
-/** Newest first. */
 async function listFiles(dir: string): Promise<string[]> {
   await ensureDir(dir);
   const names = (await readdir(dir)).filter((name) => name.endsWith('.jsonl')).sort();
@@ -128,6 +127,7 @@ const Plan = z.looseObject({
   sessionId: text,
   epoch: z.number(),
   cut: Cut.nullable(),
+  rounds: z.array(Cut.extend({ after: text })),
   strippedThrough: text.nullable(),
   systemBlock: text.nullable(),
   injections: Injections,
@@ -140,14 +140,10 @@ const OTHER = z.looseObject({ kind: text, planId: text });
 
 /** Skips damaged lines. A line torn by a crash holds a record that was not in use yet. */
 function parseLine(line: string): PlanRecord[] {
-  if (line.trim() === '') return [];
-  try {
-    const record = JSON.parse(line) as PlanRecord | null;
-    const schema = SCHEMAS[record?.kind ?? ''] ?? OTHER;
-    return schema.safeParse(record).success ? [record as PlanRecord] : [];
-  } catch {
-    return [];
-  }
+  if (line === '') return [];
+  const record = parseJson(line) as PlanRecord | null | undefined;
+  const schema = SCHEMAS[record?.kind ?? ''] ?? OTHER;
+  return schema.safeParse(record).success ? [record as PlanRecord] : [];
 }
 
 /** Plans in use, in memory; all plans are on disk. */
@@ -263,10 +259,8 @@ export class PlanIndex {
 
   apply(record: PlanRecord): void {
     if (record.kind === 'plan') {
-      // Plans written before tool rounds could be cut have no `rounds`.
-      const plan = { ...record.plan, rounds: record.plan.rounds ?? [] };
-      this.#addPlan(plan);
-      this.#addUse(record, plan);
+      this.#addPlan(record.plan);
+      this.#addUse(record, record.plan);
       return;
     }
     const plan = this.#plans.get(record.planId);

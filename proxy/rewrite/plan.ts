@@ -54,14 +54,12 @@ export interface EpochPlan {
   readonly id: string;
   readonly sessionId: string;
   readonly createdAtMs: number;
-  /** Counts the epochs of a conversation from 0. */
   readonly epoch: number;
   readonly cut: Cut | null;
   /** Behind the cut, oldest first; at most one per turn. */
   readonly rounds: readonly RoundCut[];
   /** Thinking is stripped up to the message with this lineage hash; null strips none. */
   readonly strippedThrough: string | null;
-  /** Appended after Claude Code's last system block. */
   readonly systemBlock: string | null;
   readonly systemNodeIds: readonly string[];
   /** Findings for the system nodes that a prompt recalled. */

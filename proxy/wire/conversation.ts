@@ -118,7 +118,6 @@ const MAX_THREADS = 16;
 const MAX_TOOLS = 6;
 const PIECE_BYTES = 64 * 1024;
 
-/** Length of the longest common prefix. */
 function countSharedBytes(a: Buffer, b: Buffer): number {
   const most = Math.min(a.length, b.length);
   let at = 0;
@@ -198,13 +197,11 @@ function findWorkingDirectory(view: Pick<ConversationView, 'body' | 'scan' | 'in
   return stated.at(isCompacted ? -1 : 0) ?? null;
 }
 
-/** Whether this `tools` field is a non-empty array. */
 const hasTools = (at: Slice | undefined): boolean => at !== undefined && at.end - at.start > 2;
 
 /** A deterministic estimate: JSON bytes over four. */
 export const estimateTokens = (bytes: number): number => Math.ceil(bytes / 4);
 
-/** An estimate of the tokens of a whole request. */
 export function countRequestTokens({ body, scan, infos }: Pick<ConversationView, 'body' | 'scan' | 'infos'>): number {
   const bytes = scan.messages.reduce((sum, { start, end }) => sum + end - start, 0);
   return estimateTokens(body.length - bytes) + infos.reduce((sum, { tokens }) => sum + tokens, 0);

@@ -200,9 +200,7 @@ export interface Edit extends Slice {
 const NO_TEXT = '{"type":"text","text":"(no text)"}';
 
 interface MessageChange {
-  /** Texts of new leading blocks. */
   readonly before: readonly string[];
-  /** Texts of new trailing blocks. */
   readonly after: readonly string[];
   readonly stripThinking: boolean;
   /** The calls that these results answer are cut. */

@@ -46,7 +46,6 @@ function sortKeys(value: unknown): unknown {
   return Object.fromEntries(keys.map((key) => [key, sortKeys(value[key])]));
 }
 
-/** Hex digest of the canonical form. */
 export const hashMessage = (message: unknown): string => sha256(canonicalizeMessage(message));
 
 /** `H_i = sha256(H_{i-1} ‖ hash_i)`, hex; `before` is '' for the first message. */
@@ -75,7 +74,6 @@ export interface BlockShape {
 export interface MessageShape {
   readonly role: string;
   readonly blocks: readonly BlockShape[];
-  /** Keys other than role and content. */
   readonly extra: readonly string[];
   /** `content` was neither a string nor an array. */
   readonly malformed?: true;
@@ -91,7 +89,6 @@ export type HeadShape = ReturnType<typeof shapeHead>;
 
 export interface RequestShape extends HeadShape {
   readonly messages: readonly MessageShape[];
-  /** Length of the whole body. */
   readonly bytes: number;
 }
 

@@ -94,7 +94,6 @@ export function findHeadEnd({ infos }: Pick<Conversation, 'infos'>): number {
  * part depends only on what precedes it, so a turn keeps its parts as it grows.
  */
 export interface PartSpan extends TurnSpan {
-  /** Counts the parts of a turn from 0. */
   readonly index: number;
 }
 

@@ -132,12 +132,14 @@ function* checkText(blocks: readonly BlockShape[], field: string, path: string):
   }
 }
 
-interface Placed {
-  readonly block: BlockShape;
-  /** Message and position in it, in the array as sent. */
-  readonly index: number;
-  readonly at: number;
+/** A block with message and position in it, in the array as sent. */
+type Placed = ReturnType<typeof placeBlocks>[number];
+
+function placeBlocks({ role, blocks }: MessageShape, index: number) {
+  return blocks.map((block, at) => ({ role, block, index, at }));
 }
+
+const formatPath = ({ index, at }: Placed): string => `messages.${index}.content.${at}`;
 
 /** Consecutive messages of one role, which the API merges. */
 type Turn = ReturnType<typeof mergeTurns>[number];
@@ -153,7 +155,7 @@ function* checkTools(shape: RequestShape): Generator<string> {
 function mergeTurns(messages: readonly MessageShape[]) {
   const turns: { role: string; index: number; blocks: Placed[] }[] = [];
   for (const [index, message] of messages.entries()) {
-    const placed = message.blocks.map((block, at) => ({ block, index, at }));
+    const placed = placeBlocks(message, index);
     const last = turns.at(-1);
     if (last?.role === message.role) last.blocks.push(...placed);
     else turns.push({ role: message.role, index, blocks: placed });
@@ -172,8 +174,6 @@ function* checkUnique(turns: readonly Turn[]): Generator<string> {
     }
   }
 }
-
-const formatPath = ({ index, at }: Placed): string => `messages.${index}.content.${at}`;
 
 function* checkAnswers(turns: readonly Turn[]): Generator<string> {
   let called: ReadonlySet<string> = new Set();
@@ -251,11 +251,10 @@ function* checkCache(shape: RequestShape): Generator<string> {
     if (!deferred || ttl === undefined) continue;
     yield `Tool '${name}' cannot have both defer_loading=true and cache_control set. Tools with defer_loading cannot use prompt caching.`;
   }
-  for (const [index, message] of shape.messages.entries()) {
-    for (const [at, block] of message.blocks.entries()) {
-      if (block.signatureTail === undefined || !block.ttls) continue;
-      yield `messages.${index}.content.${at}.${block.type}.cache_control: Extra inputs are not permitted`;
-    }
+  for (const placed of shape.messages.flatMap(placeBlocks)) {
+    const { block } = placed;
+    if (block.signatureTail !== undefined && block.ttls)
+      yield `${formatPath(placed)}.${block.type}.cache_control: Extra inputs are not permitted`;
   }
   const breakpoints = listBreakpoints(shape);
   for (let excess = breakpoints.length; excess > MAX_BREAKPOINTS; excess -= 1)
@@ -270,9 +269,7 @@ function listBreakpoints(shape: RequestShape): readonly Breakpoint[] {
   };
   for (const [index, { ttl }] of shape.tools.entries()) add(ttl === undefined ? [] : [ttl], `tools.${index}`);
   for (const [index, block] of shape.system.entries()) add(block.ttls, `system.${index}`);
-  for (const [index, message] of shape.messages.entries()) {
-    for (const [at, block] of message.blocks.entries()) add(block.ttls, `messages.${index}.content.${at}`);
-  }
+  for (const placed of shape.messages.flatMap(placeBlocks)) add(placed.block.ttls, formatPath(placed));
   const last = shape.messages.at(-1)?.blocks.at(-1)?.ttls?.at(-1);
   // The automatic breakpoint is on the last block; an equal one already there counts once.
   if (shape.autoTtl !== null && last !== shape.autoTtl) breakpoints.push({ path: 'cache_control', ttl: shape.autoTtl });
@@ -295,15 +292,13 @@ const DOCS = 'https://docs.claude.com/en/docs/build-with-claude/extended-thinkin
 
 /** Where thinking blocks are allowed and required. */
 function* checkThinking(shape: RequestShape): Generator<string> {
-  for (const [index, message] of shape.messages.entries()) {
-    for (const [at, block] of message.blocks.entries()) {
-      if (block.signatureTail === undefined) continue;
-      const path = `messages.${index}.content.${at}`;
-      if (message.role !== 'assistant') yield `${path}: \`${block.type}\` blocks may only be in \`assistant\` messages`;
-      if (block.signatureTail === '') {
-        yield `${path}.${block.type}.${block.type === 'thinking' ? 'signature' : 'data'}: Field required`;
-      }
-    }
+  for (const placed of shape.messages.flatMap(placeBlocks)) {
+    const { role, block } = placed;
+    if (block.signatureTail === undefined) continue;
+    const path = formatPath(placed);
+    if (role !== 'assistant') yield `${path}: \`${block.type}\` blocks may only be in \`assistant\` messages`;
+    if (block.signatureTail === '')
+      yield `${path}.${block.type}.${block.type === 'thinking' ? 'signature' : 'data'}: Field required`;
   }
   const refusal = shape.thinking === 'enabled' ? checkLoopStart(shape.messages) : checkDisabledThinking(shape);
   if (refusal) yield refusal;
@@ -312,12 +307,11 @@ function* checkThinking(shape: RequestShape): Generator<string> {
 /** A citation names a document before it by its index. */
 function* checkCitations({ messages }: RequestShape): Generator<string> {
   let documents = 0;
-  for (const [index, { blocks }] of messages.entries()) {
-    for (const [at, block] of blocks.entries()) {
-      if ((block.cites ?? -1) >= documents)
-        yield `messages.${index}.content.${at}.text.citations: no document with index ${block.cites}`;
-      documents += block.documents ?? 0;
-    }
+  for (const placed of messages.flatMap(placeBlocks)) {
+    const { block } = placed;
+    if ((block.cites ?? -1) >= documents)
+      yield `${formatPath(placed)}.text.citations: no document with index ${block.cites}`;
+    documents += block.documents ?? 0;
   }
 }
 
