@@ -207,7 +207,6 @@ function getLine(text: string, { node_id }: MemoryNode, getLink: BriefInput['get
 /** What is appended during the day follows below this. */
 const TODAY = '## Today';
 
-/** Name of a day's page in the library. */
 export const inboxName = (day: string): string => `inbox/${day}.md`;
 
 /** The page of a day with a brief on top; every other line stays as it is. */

@@ -20,7 +20,6 @@ import {
 } from './merge-nodes.ts';
 import type { MergeWriter } from './merge-writer.ts';
 
-/** Nodes per run. */
 const MAX_NODES = 400;
 
 export type NeighborPairs = Readonly<Record<'alike' | 'grouped' | 'linked', readonly NodePair[]>>;

@@ -41,12 +41,10 @@ export interface ConsolidationRequest {
   readonly noBrief?: boolean;
 }
 
-/** Phases of a pass, in order. */
 export const PHASES = ['orient', 'gather', 'consolidate', 'prune and index', 'brief'] as const;
 
 /** Runs are repeated when their nodes changed in the meantime. */
 const MAX_TRIES = 3;
-/** How far back a first brief looks. */
 const FIRST_BRIEF_MS = 7 * DAY_MS;
 const MOST_BRIEFS = 20;
 const MOST_UNTOLD = 200;
@@ -217,7 +215,6 @@ function mayTell({ isWritable, problems }: Shelf, nowMs: number): boolean {
   return isWritable && !problems.some(({ file }) => file.endsWith(page));
 }
 
-/** Null where none is written. */
 function getBrief({ topicPages, savings }: Parts, { request, nowMs }: PassInput, parts: BriefParts) {
   const { shelf, merged, nodes, sinceMs, lines: tasks, untold } = parts;
   if (!mayTell(shelf, nowMs) || !isFull(request)) return null;
@@ -250,7 +247,6 @@ interface PhaseParts extends Pick<Before, 'shelf'> {
   readonly brief: ReturnType<typeof getBrief>;
 }
 
-/** What each phase found or did. */
 function getPhases({ request, nowMs }: PassInput, parts: PhaseParts) {
   const { orientation, findings, draft, merged, rewrites, shelf, brief } = parts;
   const { sinceMs, topics, episodes, lines } = orientation;
@@ -370,7 +366,6 @@ function getReport(
     pages: { changed: [...pages.changed.keys()], added: pages.added, ended: pages.ended, problems },
     /** Page of the inbox, as `inbox/2026-11-24.md`; null where no brief is written. */
     brief: brief?.rewrite.name ?? null,
-    /** Nodes left to the next run. */
     left,
     /** Why the configured model was not called, '' otherwise. */
     without_model: because,

@@ -114,7 +114,6 @@ export function createMergeWriter(options: MergeWriterOptions) {
 const GROUP_CHARS = 600;
 const LEAD = /^user says: /;
 
-/** Appends statements that the first node lacks. */
 export function joinTexts([first, ...others]: readonly MemoryNode[]): MergeText {
   if (first === undefined) return { summary: '', trigger: '' };
   let summary = first.summary;

@@ -98,7 +98,6 @@ export function createSchedule(parts: Parts) {
   };
 }
 
-/** The nightly passes. */
 function createNights({ config, clock, dreams, sinceMs, ready, log }: Parts) {
   const isOn = config.llm !== 'off' && config.dream.at !== '';
   let notBeforeMs = Number.NEGATIVE_INFINITY;

@@ -10,7 +10,6 @@ export interface Embedding {
   readonly pieces: Uint16Array;
 }
 
-/** Statistics of the searched texts. */
 export interface Corpus {
   /** Inverse document frequency of each subword. */
   pieceWeights(pieces: readonly number[]): ReadonlyMap<number, number>;

@@ -135,7 +135,6 @@ export function parseStaticTable(bytes: Uint8Array<ArrayBuffer>) {
   return { dimensions, vocabulary, rows, scales };
 }
 
-/** Subword ids of a text, with repeats. */
 export function getPieces(table: StaticTable, text: string): number[] {
   return wordPieces(text.slice(0, MAX_CHARS), table.vocabulary);
 }

@@ -134,7 +134,6 @@ export function findPastDays(text: string, nowMs: number) {
   return null;
 }
 
-/** A date follows. */
 const DATED =
   /^\s?\(\d{4}-\d\d-\d\d|^,? (?:(?:the|den|dem|el) )?(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\p{L}{0,6}\.? \d|\d{1,2}(?:st|nd|rd|th|\.? (?:de )?(?:jan|feb|mär|mar|apr|abr|mai|may|jun|jul|aug|ago|sep|okt|oct|nov|dez|dec|dic|ene)))/iu;
 

@@ -105,7 +105,6 @@ export function unpinnedIn(node: MemoryNode, project: string | null): MemoryNode
   return left.length === 0 ? rest : { ...rest, pinned_in: left };
 }
 
-/** Recalled as it was before it was pinned. */
 export function unpinned(node: MemoryNode): MemoryNode {
   const { pinned_from: before, ...rest } = node;
   return before === undefined ? node : { ...rest, recall_mode: before };

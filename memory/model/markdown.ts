@@ -49,7 +49,6 @@ const VALUES = 'Values';
 /** How to read the conversation, and the fields. */
 const SOURCE = 'Source';
 const FENCE = '```';
-/** Fields in the order in which they are written. */
 const LISTED = [
   'title title_origin outcome decisions open values kind was author status origin importance topic_tags recall_mode pinned_from pinned_in modality depth_level',
   'compaction_reason created_at valid_from valid_to superseded_by superseded_as released detailed_by detailed_origin',
@@ -113,7 +112,6 @@ export function withSeen(lead: string, seen: ReadonlySet<string>): string {
   return [...lines.slice(0, from), line, ...lines.slice(after)].join('\n');
 }
 
-/** `lead` without the tails of these ids in its `seen`. */
 export function withoutSeen(lead: string, ids: ReadonlySet<string>): string {
   const front = parseFrontMatter(lead);
   const seen = front === null ? null : readSeen(front);

@@ -33,7 +33,6 @@ export type Fact = z.infer<typeof Fact>;
 export const StatedItem = z.object({
   text: z.string().min(1),
   origin,
-  /** Id of its turn. */
   turn: z.string(),
   /** The user's word that it is over. */
   closed: z.object({ at: iso, as: z.enum(['done', 'dropped']) }).optional(),
@@ -45,7 +44,6 @@ export type StatedItem = z.infer<typeof StatedItem>;
 export const Decision = StatedItem.extend({ by: z.enum(['user', 'assistant']) });
 export type Decision = z.infer<typeof Decision>;
 
-/** Who wrote the text of a node. */
 const Author = z.object({
   by: z.enum(['user', 'rules', 'model']),
   /** Name of the model; there only where `by` is `model`. */
@@ -117,7 +115,6 @@ const OwnNode = Common.extend({ kind: Kind });
 /** Only points to the node that took its place: a draft that was replaced, or a node merged into another. */
 const RedirectNode = Common.extend({
   kind: z.literal('redirect'),
-  /** Its kind before. */
   was: Kind,
 });
 type OwnNode = z.infer<typeof OwnNode>;

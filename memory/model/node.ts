@@ -28,7 +28,6 @@ export function redirectTo(node: MemoryNode, target: string, at: string): Redire
   return { ...node, kind: 'redirect', was, superseded_by: target, valid_to: at };
 }
 
-/** The node, or the one that took its place. */
 export function followRedirects(id: string, nodes: ReadonlyMap<string, MemoryNode>): MemoryNode | undefined {
   let node = nodes.get(id);
   for (let hops = 0; node !== undefined && isRedirect(node) && hops < 8; hops += 1)
@@ -36,7 +35,6 @@ export function followRedirects(id: string, nodes: ReadonlyMap<string, MemoryNod
   return node !== undefined && isRedirect(node) ? undefined : node;
 }
 
-/** The node as it was before another took its place. */
 export function withoutSuccessor({ superseded_as: _, ...rest }: MemoryNode): MemoryNode {
   const open = { ...rest, valid_to: null, superseded_by: null };
   if (open.kind !== 'redirect') return open;

@@ -39,7 +39,6 @@ const TaskFields = z.object({
   scheduled: optional(time),
   mode: choice(TASK_MODES, 'notify'),
   topic: optional(z.string().regex(TOPIC, 'expected the name of a topic: lower-case letters, digits and -')),
-  /** Names of tasks that must be done before. */
   depends_on: list,
   /** Of a task that the owner of the file typed: `user`. */
   origin: choice(ORIGINS, 'user'),
@@ -78,7 +77,6 @@ export interface TaskListing {
   readonly takenBack?: readonly Task[];
 }
 
-/** A new file. */
 export function renderTask({ name: _, body, ...fields }: Task): string {
   const stated = Object.entries(fields).filter(
     ([, value]) => value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0),

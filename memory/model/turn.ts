@@ -113,7 +113,6 @@ export function getParts(marked: string, origin: Origin): SpokenPart[] {
   return parts.length > 0 ? parts : [{ by: 'assistant', origin, text: marked }];
 }
 
-/** What the assistant says, in order. */
 export function getAnswers({ parts }: Pick<TurnText, 'parts'>): string[] {
   return parts.flatMap(({ kind, text }) => (kind === 'assistant' ? [text] : []));
 }

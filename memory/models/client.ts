@@ -37,7 +37,6 @@ export interface PromptCall<Answer = unknown> {
   readonly prompt: Prompt<Answer>;
   /** For usage accounting only. */
   readonly sessionId?: string | undefined;
-  /** Its tokens are counted apart. */
   readonly isMerge?: true;
 }
 
@@ -47,7 +46,6 @@ export type ModelLimits = Omit<Config['models'], keyof QuotaRule>;
 export interface CallOptions {
   readonly redact: (text: string) => string;
   readonly now: () => number;
-  /** In-memory by default. */
   readonly ledger?: UsageCounter;
   readonly log: Log;
 }

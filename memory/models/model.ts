@@ -66,7 +66,6 @@ export interface ProposedNode
   readonly facts: readonly Fact[];
   /** Lowest origin of the copied text; set by rules only, never by a model. */
   readonly origin?: Origin;
-  /** Known statements that this node supersedes. */
   readonly revises?: readonly StatementRef[];
 }
 
@@ -116,7 +115,6 @@ export interface LanguageModel {
   summarize(input: SummaryInput, signal: AbortSignal): Promise<SummaryResult>;
   /** One text for several nodes; without it, rules merge them. */
   merge?(input: MergeInput, signal: AbortSignal): Promise<MergeResult>;
-  /** The detailed summary of one node. */
   expand(input: DetailInput, signal: AbortSignal): Promise<DetailResult>;
   /** Answers a prompt of the caller's own. */
   ask?<T>(prompt: Prompt<T>, signal: AbortSignal): Promise<T>;
@@ -132,7 +130,6 @@ export interface ModelHealth {
   readonly costUsdToday?: number;
   /** Of `merge` alone, since the start of the process. */
   readonly mergeTokens?: number;
-  /** Calls that run now. */
   readonly running?: number;
   /** `kind: detail`, redacted and clipped; '' if the last call succeeded. */
   readonly lastError: string;

@@ -12,7 +12,6 @@ import {
 import { createKeyedRequest, type EndpointKeyOptions, getRefusal, type KeyedReply } from './endpoint-request.ts';
 
 export interface OpenAiEndpointOptions extends CallOptions, EndpointKeyOptions {
-  /** The endpoint's model names, or aliases. */
   readonly models: ModelLimits;
   readonly contextTokens: number;
 }
@@ -28,7 +27,6 @@ const LONGEST_REST_MS = 3_600_000;
 const SHAPES = ['json_schema', 'json_object', 'none'] as const;
 type Shape = (typeof SHAPES)[number];
 
-/** Calls an endpoint that implements OpenAI's chat completions. */
 export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient {
   const { baseUrl, contextTokens } = options;
   const url = `${trimEnd(baseUrl, '/')}/chat/completions`;

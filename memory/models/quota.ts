@@ -46,7 +46,6 @@ export type QuotaDecision =
   | { readonly kind: 'defer'; readonly untilMs: number; readonly because: string }
   | { readonly kind: 'spent'; readonly because: string };
 
-/** Decides whether a model call may run now. */
 export interface ModelQuota {
   /** @param sessionId  whose turns the call is for; absent for a call over the memories of several */
   decide(sessionId?: string): QuotaDecision;
@@ -103,7 +102,6 @@ export function mergeQuota(windows: readonly QuotaWindow[], fresh: readonly Quot
 interface QuotaUse {
   readonly rule: QuotaRule;
   readonly tokensToday: number;
-  /** Of the session that the call is for. */
   readonly tokensOfSession?: number;
   readonly recent?: RecentCost | null;
   readonly nowMs: number;
@@ -329,7 +327,6 @@ type Usage = Readonly<typeof NOTHING>;
 
 type Spent = Usage & { readonly sessionId?: string | undefined };
 
-/** Usage of the current day. */
 export type UsageCounter = ReturnType<typeof createUsageCounter>;
 
 const NOTHING = { calls: 0, tokens: 0, costUsd: 0 };

@@ -85,7 +85,6 @@ function getLines(source: FactSource, sessionId: string): string[] {
   return text === '' ? [] : text.split('\n');
 }
 
-/** With what was negated. */
 export type ChangingFacts = FactSource & { readonly closed: readonly Fact[] };
 
 type FactsNow = { refresh(): Promise<void>; current(project: string): FactSource | null };

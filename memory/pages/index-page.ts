@@ -104,7 +104,6 @@ export function byUrgency(one: Task, other: Task): number {
 /** Whether what a section says holds now and is said in the page's own voice. */
 export const isCurrent = (section: string): boolean => !/^(?:before|reported)\b/i.test(section);
 
-/** How many statements hold now. */
 export const countStatements = memoize(
   (page: Page) => getLines(page).filter(({ section, statement }) => statement !== null && isCurrent(section)).length,
 );

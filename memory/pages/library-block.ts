@@ -17,7 +17,6 @@ import { PROFILE } from './statement.ts';
 export type BlockState = Pick<Shelf, 'texts'> & Omit<IndexInput, 'plans'>;
 
 export interface BlockRules extends Pick<BlockRequest, 'project' | 'told'> {
-  /** Folder of the library. */
   readonly dir: string;
   /** Whether a memory exists and may be shown. */
   readonly isShown: (nodeId: string) => boolean;
@@ -169,7 +168,6 @@ function toEntry(text: string, at: number) {
 /** Neither said already nor an order to the reader: what a person wrote may be what Claude copied there. */
 const isSayable = (text: string, { told }: BlockRules): boolean => !(hasInstructions(text) || wasTold(text, told));
 
-/** Whether one of these lines says the same. */
 export function wasTold(text: string, lines: readonly string[]): boolean {
   const start = trimEnd(text, '.;…').slice(0, TOLD_CHARS);
   return lines.some((line) => {
@@ -188,7 +186,6 @@ interface Parts extends Pick<ServiceParts, 'catalogue' | 'redactor' | 'log'> {
 /** The longest that a prompt waits for a changed library; after that it gets the state that was read last. */
 export const READ_MS = 40;
 
-/** The block over the library as it is on disk. */
 export function createLibraryBlock({ topicPages, tasks, catalogue, config, redactor, log }: Parts): OpenBlock {
   let lastState: Pick<BlockState, 'texts' | 'pages' | 'others' | 'tasks'> | null = null;
   let reading: Promise<void> | null = null;

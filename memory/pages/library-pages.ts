@@ -83,7 +83,6 @@ export function createLibraryPages({ pageFiles, tasks, turnRegistry }: Parts) {
       return await getRewrites(now, after, nodes);
     },
     getLinker,
-    /** What a person should look at. */
     async lint(isNode: (id: string) => boolean): Promise<readonly PageProblem[]> {
       const now = await shelf();
       // A page of the inbox names what there was on its day.

@@ -21,7 +21,6 @@ export interface MergeInput {
   readonly pages: ReadonlyMap<string, Page>;
   /** Every name in the folder, readable or not. */
   readonly names: readonly string[];
-  /** All statements of all nodes. */
   readonly candidates: readonly Candidate[];
   /** Ids of statements that an earlier pass placed: what a person removed since stays away. */
   readonly placed: ReadonlySet<string>;
@@ -78,7 +77,6 @@ export function mergePages(input: MergeInput) {
   for (const candidate of inOrder) closeEnded(state, candidate);
   for (const candidate of fresh)
     if (candidate.section === REPORTED && report(state, candidate)) placed.push(candidate.id);
-  /** Pages that changed or are new, by name. */
   const changed = new Map<string, Page>();
   for (const [name, draft] of state.drafts) {
     const page = finishPage(draft, (nodeId) => input.getLink(nodeId, name));

@@ -185,7 +185,6 @@ export function changeBlocks(text: string, page: PageRef, { added, removed, isKn
 export interface BlockChanges {
   readonly added: readonly ReceivedBlock[];
   readonly removed: ReadonlySet<string>;
-  /** Whether a block was here once. */
   readonly isKnown: (key: string) => boolean;
   readonly redact: (text: string) => string;
 }

@@ -21,7 +21,6 @@ export interface TopicHit {
   readonly origin: Origin;
   /** Share of the query's weight that page title, section and lines contain, 0 to 1. */
   readonly score: number;
-  /** Whether it passes the relevance filter. */
   readonly fits: boolean;
 }
 

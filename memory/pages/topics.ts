@@ -21,7 +21,6 @@ export interface TopicView extends Pick<PageHead, 'title' | 'scope' | 'project'>
   readonly name: string;
   /** As `2026-03-01`; null for a page in a person's own form, which is the user's. */
   readonly updated: string | null;
-  /** Statements that hold now. */
   readonly statements: number;
 }
 

@@ -4,17 +4,13 @@ import { dateAgreement, type NamedDate } from '../search/dates.ts';
 /** Shares by which a signal at its best raises a score. */
 export interface Boosts {
   readonly recency: number;
-  /** Of a date that the query names. */
   readonly temporal: number;
-  /** It was recalled before. */
   readonly proof: number;
   /** By origin: the user's own words most. */
   readonly trust: number;
-  /** Of the project that asks. */
   readonly project: number;
 }
 
-/** What of a node raises its score. */
 export interface Raised {
   readonly origin: Origin;
   readonly project: string;

@@ -11,7 +11,6 @@ export interface FileSearchParts {
   readonly files: Pick<FileReferences, 'getAnchor' | 'freshness'>;
 }
 
-/** Search that puts memories about `options.file` first. */
 export function createFileSearch({ recaller, files }: FileSearchParts): Recaller['search'] {
   async function searchFile(file: string, query: string, options: Options): Promise<readonly RecallHit[]> {
     const anchor = files.getAnchor(file);

@@ -8,13 +8,10 @@ import type { Passage } from './passages.ts';
 import type { MemoryLine } from './types.ts';
 
 export const LINE_CHARS = 400;
-/** Maximum summary length without a passage. */
 const WHOLE_CHARS = 700;
-/** Maximum length of a passage in a line. */
 export const PASSAGE_CHARS = 420;
 
 export interface Showing {
-  /** Appended to the line. */
   readonly note?: string;
   /** Show superseded statements too. */
   readonly past?: boolean;

@@ -8,7 +8,6 @@ const WEIGHTS = { turn: 1, fts: 0.1, summary: 0.05 };
 
 /** Links carry a share of a node's score over two hops. */
 const HOP_SHARES = [0.5, 0.25];
-/** How many of the best nodes pass their score on. */
 const LINKING = 20;
 
 /** What is known of a node beside its words. */
@@ -21,7 +20,6 @@ export interface RankedNode {
   /** 0 to 1 before boosts: what the best node is worth, and for the others their share of that. */
   readonly score: number;
   readonly lanes: Readonly<Partial<Record<Lane, LaneScore>>>;
-  /** Greatest cosine of its rows. */
   readonly similarity: number;
   /** Its turns that were found, best first. */
   readonly turns: readonly string[];
@@ -134,7 +132,6 @@ function addNodes(candidates: Candidates, hits: readonly Hit[], rules: NodeRules
   return best;
 }
 
-/** Adds what is linked to. */
 function addLinked(candidates: Candidates, rules: NodeRules): void {
   const best = [...candidates.values()]
     .filter(({ facts }) => facts !== null)

@@ -69,7 +69,6 @@ export function createProjectOverview({ turnRegistry, catalogue, nodeFiles, getP
       /** Times of the oldest and the newest memory; null if there is none. */
       since: summary.since,
       until: summary.until,
-      /** The project's latest. */
       brief,
       nodes: mostImportant.map(getKnown),
       decisions: decisions.map(getKnown),

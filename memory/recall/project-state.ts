@@ -12,7 +12,6 @@ import { createSettled, findTakenBack, isClosed, isPast, type Report, readReport
 import { isQuarantined } from './quarantine.ts';
 import type { KeptState, MemoryLine } from './types.ts';
 
-/** A decision, an open item, or the outcome of a node. */
 export interface StateItem {
   readonly kind: StateKind;
   readonly node: MemoryNode;

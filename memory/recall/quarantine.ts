@@ -27,7 +27,6 @@ const givesOrders = memoize(({ summary, trigger, detailed_summary, facts }: Memo
   [summary, trigger, detailed_summary ?? '', ...facts.map(({ value }) => value)].some(hasInstructions),
 );
 
-/** Whether a text reads as instructions to its reader. */
 export function hasInstructions(text: string): boolean {
   const plain = text.normalize('NFKC').replace(/\p{Cf}/gu, '');
   return SIGNS.some((sign) => sign.test(plain));

@@ -49,11 +49,9 @@ interface Parts
   readonly factChanges: (
     request: ShownText & { readonly sessionId: string; readonly project: string },
   ) => Promise<readonly string[]>;
-  /** The full id of a session. */
   readonly named: (prefix: string) => string;
   readonly isGone: (turnId: string) => boolean;
   readonly isClosing: () => boolean;
-  /** Called for each request of a conversation. */
   readonly onActivity: () => void;
 }
 

@@ -62,7 +62,6 @@ const LANE_LIMIT = 400;
 const RANKED_TURNS = 300;
 /** How long a search waits for the state of files; a prompt waits less. */
 export const ASKED_MS = 250;
-/** Candidates read per requested result. */
 const LOOKED_AT = 2;
 /** Turns read per candidate, those that were found first. */
 const TURNS_READ = 8;
@@ -76,7 +75,6 @@ interface Search {
   readonly gated: boolean;
   readonly skips: (node: MemoryNode) => boolean;
   readonly shown: ReadonlySet<string>;
-  /** Where the question is asked. */
   readonly projectDir: string | null;
 }
 
@@ -89,7 +87,6 @@ interface ReadTurn {
 /** A candidate with its turns, the one that answers best first; none if only the node's own text matches. */
 type Reading = NonNullable<Awaited<ReturnType<typeof readCandidate>>>;
 
-/** What one search knows. */
 interface SearchContext {
   readonly search: Search;
   readonly terms: QueryTerms;
@@ -203,7 +200,6 @@ function rankCandidates(
   found: Pick<SearchContext, 'search' | 'past' | 'date'> & {
     readonly turns: RankedTurn[];
     readonly hits: readonly Hit[];
-    /** How often each node was recalled. */
     readonly recalls: ReadonlyMap<string, number>;
   },
 ): RankedNode[] {

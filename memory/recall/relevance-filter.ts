@@ -6,7 +6,6 @@ import { tokenize } from '../text/tokenizer.ts';
 export interface QueryTerms {
   readonly weights: ReadonlyMap<string, number>;
   readonly total: number;
-  /** Sum of the inverse document frequencies. */
   readonly information: number;
   /** What a turn of the named date has in addition; 0 where none is named. */
   readonly date: number;

@@ -8,7 +8,6 @@ export type RerankRules = Pick<Config['rerank'], 'mode' | 'timeoutMs' | 'candida
 interface RerankingParts {
   readonly reranker: Reranker;
   readonly rules: RerankRules;
-  /** The deadline of a recall for a prompt. */
   readonly deadlineMs: number;
   readonly now: () => number;
   readonly log: Pick<Log, 'warn'>;
@@ -17,7 +16,6 @@ interface RerankingParts {
 /** Share of the recall deadline that the reranker may use. */
 const RECALL_SHARE = 0.6;
 
-/** Applies a reranker within configuration and deadline. */
 export type Reranking = ReturnType<typeof createReranking>;
 
 export function createReranking({ reranker, rules, deadlineMs, now, log }: RerankingParts) {

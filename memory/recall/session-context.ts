@@ -101,7 +101,6 @@ export function createSessionContext(parts: Parts): OpenContext {
   };
 }
 
-/** What a budget has room for. */
 function takeWithin<T>(budget: number, items: readonly T[], measure: (item: T) => number): T[] {
   let left = budget;
   return items.filter((item) => {

@@ -37,7 +37,6 @@ export interface RecallHit {
   readonly isExact?: true;
   /** Below the relevance filter: shown in search, never injected. */
   readonly isFar?: true;
-  /** The node is about the requested file. */
   readonly anchored?: true;
   readonly lanes: Readonly<Partial<Record<Lane, LaneScore>>>;
 }
@@ -48,7 +47,6 @@ export interface SearchOptions {
   readonly projectDir?: string;
   /** Key of a project, as nodes have it; instead of `projectDir`. */
   readonly project?: string;
-  /** Nodes that are no result. */
   readonly skips?: (node: MemoryNode) => boolean;
   /** Absolute path; memories about that file or folder come first. */
   readonly file?: string;

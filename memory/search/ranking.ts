@@ -19,7 +19,6 @@ export interface RankingRules {
   /** `score` adds scores divided by their lane's best, `rrf` reciprocal ranks; `comet` is CoMeT's form. */
   readonly mode: Config['recall']['fusion'];
   readonly weights: TurnWeights;
-  /** The k of reciprocal-rank fusion. */
   readonly rrfK: number;
   readonly comet: CometRules;
   /** Hits asked of each lane: one with half as many or more may have left some out. */
@@ -116,7 +115,6 @@ function ownScores(turns: readonly TurnHit[], best: BestScores, { weights, limit
   );
 }
 
-/** What a turn's neighbors lend it. */
 function lentScores(turns: readonly TurnHit[], own: readonly number[], weights: TurnWeights): number[] {
   const best = new Map<number, number>();
   for (const [at, { place }] of turns.entries()) {

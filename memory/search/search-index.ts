@@ -82,7 +82,6 @@ export interface SearchIndex {
   successor?(): (Pick<SearchIndex, 'entries' | 'put' | 'remove'> & { takeOver(): Promise<void> }) | null;
   /** Replaces all rows of the nodes that these rows belong to. A search sees them once this resolves. */
   put(rows: readonly IndexRow[]): Promise<void>;
-  /** Removes every row of these nodes. */
   remove(nodeIds: readonly string[]): Promise<void>;
   /** Asks each lane for its best `limit` rows. The hits are in no order: see `ranking/`. */
   search(query: string, filter: IndexFilter, limit: number, lanes: readonly Lane[]): Promise<readonly Hit[]>;

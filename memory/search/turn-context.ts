@@ -1,7 +1,6 @@
 export interface WindowedTurn {
   readonly nodeId: string;
   readonly turnId: string;
-  /** See `IndexRow`. */
   readonly place: number;
   /** Space-separated. */
   readonly tokens: string;

@@ -153,7 +153,6 @@ function withoutGone({ name, text }: ArchivedPage, removedIds: ReadonlySet<strin
   return left === null ? [] : [{ name, text: renderPage(left) }];
 }
 
-/** Whether the memories that a task was made of are all removed. */
 function isMadeOf({ name, text }: ArchivedPage, removedIds: ReadonlySet<string>): boolean {
   const task = parseTask(text, path.posix.basename(name, '.md'));
   return typeof task !== 'string' && task.sources.length > 0 && task.sources.every((id) => removedIds.has(id));

@@ -8,7 +8,6 @@ export interface FactFiles {
   getName(scope: string): string;
   /** Path of a file, for messages. */
   getPath(name: string): string;
-  /** What is there, by name. */
   texts(): Promise<ReadonlyMap<string, string>>;
   /** Makes the change where the file is as it was before; false, without a change, where somebody edited it. */
   replace(rewrite: PageRewrite): Promise<boolean>;

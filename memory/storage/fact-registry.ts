@@ -4,7 +4,6 @@ import { createFactStore, type FactStore, type Similarity } from '../facts/fact-
 import type { FactFiles, OntologyState } from './fact-files.ts';
 import { type FactPage, findScope, parseFactPage, renderFactPage, withoutFacts } from './fact-markdown.ts';
 
-/** Facts of one file. */
 export interface Scope {
   readonly name: string;
   /** '' for the user, else the key of its project. */
@@ -110,7 +109,6 @@ export class FactRegistry {
     return true;
   }
 
-  /** Takes facts of these turns out of the files. */
   async removeTurns(turnIds: ReadonlySet<string>): Promise<void> {
     const { files } = this.#parts;
     for (const { name, text, project } of this.near(null)) {

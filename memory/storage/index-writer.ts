@@ -222,7 +222,6 @@ export function getRows(node: MemoryNode, { turns, positions }: NodeTexts): Inde
   return [own, ...turnRows, ...factRows];
 }
 
-/** Omits the concept when the value starts with it. */
 function factText({ concept, value }: Fact): string {
   const tokens = uniqueTokens(value);
   return uniqueTokens(concept).every((token, at) => tokens[at] === token) ? value : `${concept}: ${value}`;

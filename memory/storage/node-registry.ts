@@ -94,12 +94,10 @@ export function createNodeRegistry() {
         return used.slice(0, TAGS).map(([tag]) => tag);
       }),
     size: (): number => all().length,
-    /** Grows with each change. */
     revision: (): number => revision,
   };
 }
 
-/** Ids of the nodes that cover a turn. */
 function createTurnIndex() {
   /** Most turns have one node: a list of one takes five times as much. */
   const byTurn = new Map<string, string | readonly string[]>();

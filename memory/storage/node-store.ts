@@ -171,7 +171,6 @@ function createReader(nodeFiles: NodeFiles, snapshot: StoreParts['snapshot']) {
     for (const { node_id, session_id } of last === loaded.nodes ? [] : loaded.nodes)
       if (!isUnseen(node_id, session_id)) writtenIds.add(node_id);
     last = loaded.nodes;
-    /** The node's section does not validate. */
     const isBroken = (nodeId: string): boolean => loaded.places?.has(nodeId) === true;
     return { nodes: loaded.nodes, isUnseen, isBroken };
   }

@@ -14,7 +14,6 @@ export interface Action {
   /** A file, command, url or pattern; '' where its input names none. */
   readonly subject: string;
   readonly failed: boolean;
-  /** The images of its result, '' for none. */
   readonly images: string;
   /** What was asked about a page, '' where its input does not say. */
   readonly question: string;

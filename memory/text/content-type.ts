@@ -8,9 +8,7 @@ import { separateCode } from './sentences.ts';
 export type Modality = 'dialog' | 'artifact_code' | 'artifact_image' | 'execution_trace' | 'external';
 
 export interface Policy {
-  /** Instruction to the summarizer. */
   readonly rule: string;
-  /** Maximum importance. */
   readonly most: MemoryNode['importance'];
 }
 

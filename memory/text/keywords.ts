@@ -65,7 +65,6 @@ function strength(word: string): number {
   return word.length < 4 ? 0.5 : 1;
 }
 
-/** Areas of work that a text is about. */
 export function getAreas(text: string): string[] {
   return AREAS.filter(([, pattern]) => pattern.test(text)).map(([area]) => area);
 }
@@ -84,7 +83,6 @@ export function getTags(query: string, kept: string, knownTags: readonly string[
   return word === undefined ? [] : [word.toLowerCase()];
 }
 
-/** Distinct content tokens, in order. */
 export function contentTokens(text: string): string[] {
   const foreign = findForeign(text);
   return uniqueTokens(text).filter((token) => !TALK.has(token) && foreign?.tokens.has(token) !== true);

@@ -10,7 +10,6 @@ export const NEGATION =
 /** Takes back what was said before. */
 export const REVISES =
   /^(?:(?:hm+|ah|oh|ok(?:ay)?|sorry|oder|or|und|and|also|y|actually)[\s,.…]+){0,3}(?:(?:(?:no|nee?|nö|nein|nah|nope)[\s,.]+(?:wait|hang on|hold on|moment|warte|espera)|scratch (?:that|this|the|those)|on second thoughts?|thinking again|warte(?: mal)?,? (?:doch|lieber|nein)|doch (?:nicht|kein\p{L}{0,2}|lieber|wieder)|mejor dicho|espera,? (?:no|mejor)|pensándolo bien)(?!\p{L})|等等|等一下|不对|잠깐만|아니다)/iu;
-/** Begins as a question. */
 export const ASKS =
   /^(?:(?:so|and|but|or|ok(?:ay)?|question|also|now)[\s,:]+){0,2}(?:what(?! (?:i|we) (?:want|need)\b)|why|how|when|where|who|which|(?:can|could|would|should|is|are|do|does|did|has|have|was|were)(?! (?:not|never|always|be)\b)|wie|was|warum|wo|wer|wann|welche[rsmn]?|kann|könnte|sollen|sollte|ist|gibt|qué|cómo|por qué|dónde|cuál|puede[sn]?)(?![\p{L}'])/iu;
 /** Announces a statement. */
@@ -37,7 +36,6 @@ const TITLE = /(?:^|[.;] )(?:(?:\p{Lu}\p{Ll}+|of|the|and|to|for|in) ){1,5}\p{Lu}
 const OPENING = /(?:^|[.!?:;…\n→—|]| - )[\s"'“”‘’()[\]*_`>#+-]{0,11}$/u;
 const OPENING_CHARS = 12;
 
-/** Ends as a question. */
 export const isQuestion = (text: string): boolean => /[?？]["'”)\]*]{0,3}$|[吗呢]$|(?:까요|나요|인가요)$/.test(text);
 
 /** The work waits for the user's answer. */
@@ -194,5 +192,4 @@ export function isNoise(sentence: string, by: 'user' | 'assistant'): boolean {
 const POLITE =
   /^(?:(?:ok(?:ay)?|yes|yeah|sure|hi|hey|hello|claude|great|thanks|please|so|and|now|also|well|question|can you|could you|would you|can we|could we|should we|let'?s|i(?:'d| would) like (?:you )?to|i want (?:you )?to|u[mh]+|(?:i've been|i was) thinking (?:about|that)|bitte|(?:kannst|könntest) du(?: (?:mir|uns|mal))?|por favor|pued[eo]s|podrías|peux-tu|pourrais-tu)(?![\p{L}\p{N}'])[\s,.!:-]{0,20}){1,6}/iu;
 
-/** Without the words that only ask for it. */
 export const findTask = (text: string): string => text.replace(POLITE, '');

@@ -283,7 +283,6 @@ function takeLine(
   return true;
 }
 
-/** Without the marks of markdown. */
 function plain(text: string): string {
   return text
     .replace(/\*\*|(?<![\p{L}\p{N}_])__|__(?![\p{L}\p{N}_])/gu, '')

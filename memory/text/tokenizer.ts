@@ -61,7 +61,6 @@ export function getTokens(run: string): readonly string[] {
   return tokens;
 }
 
-/** Distinct tokens in order of first appearance. */
 export const uniqueTokens = (text: string): string[] => [...new Set(tokenize(text))];
 
 function pushPairs(run: string, tokens: string[]): void {

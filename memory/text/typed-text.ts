@@ -241,5 +241,4 @@ function speakingBlocks(statements: readonly Statement[]): Set<number> {
 
 const isPersonal = (text: string): boolean => OWN_WORDS.test(text) || STARTS_SMALL.test(text);
 
-/** Letters and digits only. */
 export const getLetters = (text: string): string => text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');

@@ -72,14 +72,12 @@ export function createSettled(item: string): (report: Report) => boolean {
   };
 }
 
-/** A single statement of a summary. */
 export interface SummaryPart {
   readonly text: string;
   /** It stands where only words of the user stand; told for nodes of the local writer alone. */
   readonly isUsers: boolean;
 }
 
-/** Says that something is done. */
 export const reportsDone = (text: string): boolean => DONE.test(text) && !NOT_DONE.test(text);
 
 /** No longer so. */

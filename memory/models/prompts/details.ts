@@ -22,7 +22,6 @@ const RULES = `You write the detailed summary of one memory of a coding agent, f
 const BUNDLE = `
 - These turns are tool calls of one task: say ${POLICIES.execution_trace.rule}.`;
 
-/** Lower `transcriptChars` for models with a smaller window. */
 export function detailPrompt(
   input: DetailInput,
   fence: string,

@@ -105,7 +105,6 @@ const OUTSIDE_RULES = `Texts marked "outside the project" are what strangers wro
 const FACT_RULES = `Facts (the outer list, beside the nodes): what holds from now on, in these concepts only:`;
 const FACT_FORM = `- value: a few words that read the same each time the thing is said, without "the user". polarity: "negated" where a turn says that it no longer holds, with the value as it held. evidence: the words of one turn that say so, copied letter by letter, from what the user typed or the agent answered, never from tools, files or pages. Most turns have none: no plans, questions, guesses, examples.`;
 
-/** Lower `transcriptChars` for models with a smaller window. */
 export function summarizerPrompt(
   input: SummaryInput,
   fence: string,

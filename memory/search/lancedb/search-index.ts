@@ -42,7 +42,6 @@ export interface LanceIndexOptions {
   readonly now: () => number;
   readonly rowsForVectorIndex?: number;
   readonly report: (problem: Problem) => void;
-  /** See `IndexWriterDeps`. */
   readonly unembedded?: (error: unknown) => void;
 }
 

@@ -115,7 +115,6 @@ function openTable(place: TablePlace, table: Table, looseCommits: number) {
         .toArrow();
     },
     read,
-    /** See `findRows`. */
     async *rows<T>(columns: readonly string[], where: string | undefined): AsyncGenerator<T> {
       for await (const batch of read(columns, where)) yield* findRows<T>(batch);
     },
@@ -203,9 +202,7 @@ interface TableShape {
   /** Columns of space-separated tokens with a full-text index. */
   readonly words: readonly string[];
   readonly others: readonly (readonly [name: string, type: () => DataType])[];
-  /** Columns that rows are looked up by. */
   readonly lookups: readonly string[];
-  /** What a hit is made of. */
   readonly hit: readonly string[];
 }
 

@@ -1,6 +1,5 @@
 import type { IndexFilter } from '../search-index.ts';
 
-/** What is counted of an indexed turn or node. */
 export interface CountedRow {
   readonly kind: 'turn' | 'node';
   readonly project: string;

@@ -43,7 +43,6 @@ export interface IndexWriterDeps {
   readonly report: (message: string) => void;
   /** Called when rows were written without vectors: words find them, and the next start embeds them. */
   readonly unembedded: (error: unknown) => void;
-  /** Resolves when the searches that run now have ended. */
   readonly searchesSettled: () => Promise<unknown>;
 }
 
@@ -64,7 +63,6 @@ type State = ReturnType<typeof newState>;
 function newState(deps: IndexWriterDeps) {
   return {
     ...deps,
-    /** Runs one task at a time. */
     alone: createMutex(),
     waiting: [] as (Change & { readonly resolve: () => void; readonly reject: (error: unknown) => void })[],
     waitingRows: 0,
