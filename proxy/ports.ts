@@ -1,5 +1,6 @@
 import type { EffectivePolicy } from '../common/policy.ts';
 import type { CapturedTurn, MemoryLine, RecallRequest, SessionContext, ShownText } from '../common/turn.ts';
+import type { Bill } from './ledger/store.ts';
 
 /** A complete `POST /v1/messages` or `/v1/messages/count_tokens` from Claude Code. */
 export interface MessagesRequest {
@@ -49,13 +50,7 @@ export interface AssistantMessage {
 }
 
 /** Tokens as the API reports them. */
-export interface Usage {
-  readonly input: number;
-  readonly cacheRead: number;
-  readonly cacheWrite5m: number;
-  readonly cacheWrite1h: number;
-  readonly output: number;
-}
+export type Usage = Bill & { readonly output: number };
 
 export interface RewriteOutcome {
   /** The bytes to forward; `request.body` itself when nothing changed. */

@@ -1,3 +1,4 @@
+import type { Config } from '../../common/config.ts';
 import { countTokens, fenceLines } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { GivenSlice, MemoryLine, MemorySource } from '../ports.ts';
@@ -15,7 +16,7 @@ import {
   sumTokens,
   type TurnSpan,
 } from '../wire/turns.ts';
-import { type AllowanceRule, allowTokens, getBudget, openAccount } from './cost.ts';
+import { allowTokens, getBudget, openAccount } from './cost.ts';
 import {
   besideRounds,
   buildCutContext,
@@ -47,7 +48,6 @@ import {
 import {
   type Line,
   type Rendered,
-  type RetrievalMode,
   renderPreamble,
   renderRetrieval,
   renderRoundsPreamble,
@@ -315,11 +315,7 @@ export function allowStep(input: StepInput, step: Step, config: PlanConfig): num
   return Math.max(config.leastTokens, input.ownTokens) + Math.floor(spare / account.prices.write);
 }
 
-export interface PlanConfig extends AllowanceRule {
-  readonly retrieval: RetrievalMode;
-  readonly retrievalTokens: number;
-  readonly systemTokens: number;
-  readonly preambleTokens: number;
+export interface PlanConfig extends Omit<Config['inject'], 'libraryTokens' | 'handoffNodes'> {
   /** For all memory queries of one request together. */
   readonly memoryDeadlineMs: number;
 }

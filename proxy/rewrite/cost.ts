@@ -1,3 +1,4 @@
+import type { Config } from '../../common/config.ts';
 import { countTokens } from '../../common/text.ts';
 import { countRequestTokens } from '../wire/conversation.ts';
 import { findModelTraits } from '../wire/models.ts';
@@ -5,14 +6,9 @@ import { findHeadEnd, sumDroppable } from '../wire/turns.ts';
 import { type CutRequest, findCacheState } from './cut.ts';
 import { type EpochPlan, locatePlan } from './plan.ts';
 
-/** What memory text may add to a conversation that no cut pays for. */
-export interface AllowanceRule {
-  readonly costShare: number;
-  /** Tokens that every conversation may carry. */
-  readonly leastTokens: number;
-}
-
 export type MemoryAccount = ReturnType<typeof openAccount>;
+
+type AllowanceRule = Pick<Config['inject'], 'costShare' | 'leastTokens'>;
 
 /**
  * Tokens of memory text that this request may add. What the plan leaves out of each request pays for it, or the share:

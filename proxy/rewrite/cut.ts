@@ -1,3 +1,4 @@
+import type { Config } from '../../common/config.ts';
 import { TTL_MS } from '../ledger/cost.ts';
 import type { Balance } from '../ledger/store.ts';
 import { type ConversationView, countRequestTokens, estimateTokens, type MessageInfo } from '../wire/conversation.ts';
@@ -16,26 +17,9 @@ import {
 import type { Match, PlanLocation, PlanUse } from './plan.ts';
 import type { countHeldTurns } from './render.ts';
 
-/** How much of the newest part of a conversation always stays. */
-interface RetentionRule {
-  readonly keepTurns: number;
-  readonly keepTokens: number;
-}
-
-export interface CutRule extends RetentionRule {
-  readonly triggerTokens: number;
-  readonly minDropShare: number;
+export interface CutRule extends Omit<Config['trim'], 'mode' | 'deadlineMs'> {
   /** With a warm cache, cut once carrying the droppable turns has cost this many times the cut; 0 never waits. */
   readonly margin: number;
-  /** Share of the model's context window above which a cut does not wait. */
-  readonly pressureShare: number;
-  /** Cut as soon as a request exceeds this many tokens, even with a small history; 0 disables it. */
-  readonly targetTokens: number;
-  /** Newest rounds of a running turn that stay verbatim, and the minimum of their tokens. */
-  readonly keepRounds: number;
-  readonly keepRoundTokens: number;
-  /** Share of its untouched cost that a cut may put a conversation behind, should it end then or, in a tool loop, next. */
-  readonly lossShare: number;
 }
 
 type CutContext = ReturnType<typeof buildCutContext>;
@@ -223,7 +207,7 @@ function findTtl(infos: readonly MessageInfo[]): '5m' | '1h' {
 export function cutCost(
   { turns, absorbed }: Pick<CutInput, 'turns' | 'absorbed'>,
   { rewrittenTokens, prices }: { readonly rewrittenTokens: number; readonly prices: CutContext['prices'] },
-  rule: RetentionRule,
+  rule: Pick<CutRule, 'keepTurns' | 'keepTokens'>,
 ): { readonly once: number; readonly carried: number } {
   const upTo: number[] = [0];
   for (const turn of turns) upTo.push((upTo.at(-1) as number) + turn.tokens);
@@ -237,7 +221,11 @@ export function cutCost(
 }
 
 /** How many of the first `count` turns may be cut: not the running one, and `keepTurns` and `keepTokens` stay. */
-export function countEligibleTurns(turns: readonly TurnSpan[], rule: RetentionRule, count = turns.length): number {
+export function countEligibleTurns(
+  turns: readonly TurnSpan[],
+  rule: Pick<CutRule, 'keepTurns' | 'keepTokens'>,
+  count = turns.length,
+): number {
   let keptCount = 0;
   let tokens = 0;
   let through = Math.max(0, count - 1);

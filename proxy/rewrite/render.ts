@@ -1,3 +1,4 @@
+import type { Config } from '../../common/config.ts';
 import { countTokens, fenceLines } from '../../common/text.ts';
 import type { MemoryLine } from '../../common/turn.ts';
 import type { Finding, KeptState } from '../ports.ts';
@@ -191,7 +192,7 @@ export function renderSystemBlock({ brief, lines, library = [], budgetTokens, re
  * - `user-block`: all lines as a block of the prompt
  * - `system-field`: clean lines in the top-level system prompt, rewritten for each prompt
  */
-export type RetrievalMode = 'auto' | 'system-message' | 'user-block' | 'system-field' | 'off';
+export type RetrievalMode = Config['inject']['retrieval'];
 
 /** Memory lines may round or rephrase values. `standing` is for lines that stay for later prompts. */
 const NOTES = {
