@@ -11,13 +11,8 @@
 
 import { parseArgs } from 'node:util';
 import { linkStrength, linkThresholds } from '../memory/compaction/linker.ts';
-import {
-  chooseGroups,
-  chooseMerges,
-  consolidationRule,
-  consolidationThresholds,
-} from '../memory/consolidation/merge-nodes.ts';
-import { isRepetition } from '../memory/consolidation/merge-writer.ts';
+import { chooseGroups, chooseMerges, consolidationThresholds } from '../memory/consolidation/merge-nodes.ts';
+import { isRepetition, LEAST_DENSITY } from '../memory/consolidation/merge-writer.ts';
 import { createStaticEmbedder } from '../memory/embeddings/static-embedder.ts';
 import type { MemoryNode } from '../memory/model/node.ts';
 import { createHashEmbedder } from '../test/helpers/hash-embedder.ts';
@@ -38,8 +33,8 @@ const { values } = parseArgs({
 });
 const embedder = values.embedder === 'hash' ? createHashEmbedder() : createStaticEmbedder();
 const id = values.embedder === 'words' ? '' : embedder.id;
-const rule = consolidationRule(id, () => false);
 const [used, link] = [consolidationThresholds(id), linkThresholds(id, false)];
+const rule = { ...used, isWaiting: () => false };
 const dialogues = values.data === undefined ? [] : talks(values.data);
 const told: readonly (readonly [string, readonly Corpus[]])[] = [
   ['fit', [restated(1)]],
@@ -96,7 +91,7 @@ function getGroups(all: readonly Kin[], least: number) {
     const byId = new Map(kin.nodes.map((node) => [node.node_id, node]));
     const topics = new Map(kin.nodes.map(({ node_id }, at) => [node_id, kin.topics[at]]));
     const near = nearIn(kin, (pair) => linkStrength(pair, link), least);
-    const sure = chooseGroups(byId, near, rule).filter(({ density }) => density >= rule.density);
+    const sure = chooseGroups(byId, near, rule).filter(({ density }) => density >= LEAST_DENSITY);
     sum.nodes += kin.nodes.length;
     sum.groups += sure.length;
     for (const { members } of sure) {

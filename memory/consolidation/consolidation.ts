@@ -29,7 +29,7 @@ import {
   withoutBrief,
 } from './brief.ts';
 import { buildChangeSet, type ChangeSet, type ChangeSetInput, type NeighborPairs } from './change-set.ts';
-import { consolidationRule, consolidationThresholds, type NodePair } from './merge-nodes.ts';
+import { consolidationThresholds, type NodePair } from './merge-nodes.ts';
 import { createMergeWriter } from './merge-writer.ts';
 
 export interface ConsolidationRequest {
@@ -74,7 +74,7 @@ export async function openConsolidator(parts: Parts) {
   async function consolidate(request: ConsolidationRequest, signal: AbortSignal) {
     const { dryRun, projectDir } = request;
     const isWaiting = (node: MemoryNode): boolean => model !== null && isWaitingDraft(node, clock.now());
-    const rule = consolidationRule(parts.index.embedderId(), isWaiting);
+    const rule = { ...consolidationThresholds(parts.index.embedderId()), isWaiting };
     const limits = { modelCallLimit: config.dream.modelCalls, tokenLimit: config.dream.tokens };
     const mergeWriter = createMergeWriter({
       ...parts,

@@ -7,6 +7,9 @@ import { isNearDuplicate, isSameMatter } from '../text/paraphrase.ts';
 import { isClosed } from '../text/validity.ts';
 
 const TAGS = 8;
+/** Nodes that one keeper absorbs, over all runs. */
+const MOST_ABSORBED = 5;
+const GROUP_SIZES = { minSize: 2, maxSize: 8 };
 const RANK = { HIGH: 0, MED: 1, LOW: 2 } as const;
 
 export interface MergedContent {
@@ -123,18 +126,11 @@ export interface ConsolidationRule {
   readonly words: number;
   /** The same for a merge made without a model. */
   readonly repeated: number;
-  /** Total nodes that one keeper may absorb. */
-  readonly limit: number;
   /** Whether a model is going to replace this draft. */
   readonly isWaiting: (node: MemoryNode) => boolean;
-  /** Most links of a node. */
-  readonly links: number;
-  readonly cluster: { readonly minSize: number; readonly maxSize: number };
-  /** Minimum share of near pairs for a group made without a model. */
-  readonly density: number;
 }
 
-export type MergeRule = Pick<ConsolidationRule, 'words' | 'limit' | 'isWaiting'>;
+export type MergeRule = Pick<ConsolidationRule, 'words' | 'isWaiting'>;
 
 /** A current, unmerged turn node that consolidation may change. */
 export function isSettled(node: MemoryNode, { isWaiting }: Pick<MergeRule, 'isWaiting'>): boolean {
@@ -189,7 +185,7 @@ export function chooseMerges(
       .flatMap(([, to]) => (removedIds.has(to) ? [] : (nodes.get(to) ?? [])))
       .filter((younger) => byAge(keeper, younger) < 0 && mayMerge(keeper, younger, rule))
       .map(({ node_id }) => node_id);
-    const absorbed = fitting.slice(0, Math.max(0, rule.limit - absorbedBefore(keeper.node_id)));
+    const absorbed = fitting.slice(0, Math.max(0, MOST_ABSORBED - absorbedBefore(keeper.node_id)));
     for (const id of absorbed) removedIds.add(id);
     if (absorbed.length > 0) merges.push({ keeper: keeper.node_id, absorbed });
   }
@@ -255,7 +251,7 @@ export function chooseGroups(nodes: Nodes, pairs: readonly NodePair[], rule: Con
     const [one, other] = [nodes.get(left), nodes.get(right)];
     return isFree(one, rule) && isFree(other, rule) && groupKey(one) === groupKey(other);
   });
-  return findClusters(near, rule.cluster).map((members) => {
+  return findClusters(near, GROUP_SIZES).map((members) => {
     const own = new Set(members);
     const inside = near.filter(({ left, right }) => own.has(left) && own.has(right)).length;
     return { members, density: inside / ((members.length * (members.length - 1)) / 2) };
@@ -285,7 +281,7 @@ export function chooseJoins(nodes: Nodes, pairs: readonly NodePair[], rule: Cons
     const [best] = [...own].toSorted(([a, one], [b, other]) => other - one || compareText(a, b));
     const [parent, share] = best as [string, number];
     const { members, density } = joins.get(parent) ?? { members: membersOf.get(parent) ?? [], density: 1 };
-    if (members.length >= rule.cluster.maxSize) continue;
+    if (members.length >= GROUP_SIZES.maxSize) continue;
     joins.set(parent, { parent, members: [...members, id], density: Math.min(density, share) });
   }
   return [...joins.values()];
@@ -299,7 +295,7 @@ export function chooseLinks(nodes: Nodes, pairs: readonly NodePair[], rule: Cons
     const [node, other] = [nodes.get(from), nodes.get(to)];
     if (node === undefined || other === undefined || node.project !== other.project) continue;
     if (!isSettled(node, rule) || !isSettled(other, rule)) continue;
-    if (own(node).length < rule.links && !own(node).includes(to)) links.set(from, [...own(node), to]);
+    if (own(node).length < MOST_LINKS && !own(node).includes(to)) links.set(from, [...own(node), to]);
   }
   return links;
 }
@@ -314,7 +310,7 @@ function isFree(node: MemoryNode | undefined, rule: ConsolidationRule): node is 
  *
  * @returns members sorted by id, clusters by their first member
  */
-export function findClusters(pairs: readonly NodePair[], { minSize, maxSize }: ConsolidationRule['cluster']) {
+export function findClusters(pairs: readonly NodePair[], { minSize, maxSize }: typeof GROUP_SIZES) {
   const roots = new Map<string, string>();
   const members = new Map<string, readonly string[]>();
   const getRoot = (id: string): string => {
@@ -344,8 +340,6 @@ interface ConsolidationThresholds extends Pick<ConsolidationRule, 'words' | 'rep
   readonly group: number;
 }
 
-const SHARED = { limit: 5, links: MOST_LINKS, cluster: { minSize: 2, maxSize: 8 }, density: 0.5 } as const;
-
 /** Without fitted thresholds words decide. */
 const UNFITTED: ConsolidationThresholds = { same: 0, words: 0.7, repeated: 1, group: 0.4 };
 const FITS: Readonly<Record<string, ConsolidationThresholds>> = {
@@ -356,9 +350,4 @@ const FITS: Readonly<Record<string, ConsolidationThresholds>> = {
 /** @param isScript  written in Hangul, kana or Han, whose vectors have another scale */
 export function consolidationThresholds(embedderId: string, isScript = false): ConsolidationThresholds {
   return isScript ? UNFITTED : (FITS[embedderId] ?? UNFITTED);
-}
-
-export function consolidationRule(embedderId: string, isWaiting: MergeRule['isWaiting']): ConsolidationRule {
-  const { words, repeated } = consolidationThresholds(embedderId);
-  return { ...SHARED, words, repeated, isWaiting };
 }

@@ -16,6 +16,8 @@ export type MergeDecision =
   | { readonly kind: 'apart' }
   | { readonly kind: 'later' };
 
+/** Share of near pairs in a group made without a model. */
+export const LEAST_DENSITY = 0.5;
 const MOST_REFUSALS = 500;
 const REFUSAL: MergeResult = { fits: false, summary: '', trigger: '' };
 
@@ -32,11 +34,11 @@ export type MergeWriterOptions = {
   readonly tokenLimit: number;
   /** What `refusals` returned after the last run. */
   readonly refused?: readonly string[] | undefined;
-} & Pick<ConsolidationRule, 'density' | 'repeated'>;
+} & Pick<ConsolidationRule, 'repeated'>;
 
 /** Calls the model while the budget allows. Without it rules merge plain repetitions and leave the rest to the next run. */
 export function createMergeWriter(options: MergeWriterOptions) {
-  const { model, quota, log, signal, modelCallLimit, tokenLimit, density, repeated } = options;
+  const { model, quota, log, signal, modelCallLimit, tokenLimit, repeated } = options;
   const refusals = new Set(options.refused);
   const tokensUsed = (): number => model?.health?.().mergeTokens ?? 0;
   const tokensBefore = tokensUsed();
@@ -103,7 +105,7 @@ export function createMergeWriter(options: MergeWriterOptions) {
     async group(nodes: readonly MemoryNode[], near: Group['density']): Promise<MergeDecision> {
       const answer = await ask('group', nodes);
       if (answer === null && model !== null) return { kind: 'later' };
-      if (answer === null) return near >= density ? byRule(groupText(nodes), nodes) : apart;
+      if (answer === null) return near >= LEAST_DENSITY ? byRule(groupText(nodes), nodes) : apart;
       if (!answer.fits) return apart;
       if (!isFaithful(answer, nodes, false)) return byRule(groupText(nodes), nodes);
       return { kind: 'text', text: answer, author: getAuthor(model?.name ?? null), nodes };

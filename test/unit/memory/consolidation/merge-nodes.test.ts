@@ -16,7 +16,7 @@ import { createMergeWriter, joinTexts } from '../../../../memory/consolidation/m
 import { type MemoryNode, withoutSuccessor } from '../../../../memory/model/node.ts';
 import { makeNode, type NodeFields } from '../../../helpers/nodes.ts';
 
-const RULE: MergeRule = { words: 0.6, limit: 5, isWaiting: () => false };
+const RULE: MergeRule = { words: 0.6, isWaiting: () => false };
 const getId = (at: number): string => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`;
 const SUMMARIES = [
   'staging Postgres listens on port 5433',
@@ -143,7 +143,7 @@ describe('merging', () => {
       tokenLimit: 1_000,
       modelCallLimit: 0,
     };
-    const writer = createMergeWriter({ ...options, density: 0.5, repeated: 0.5 });
+    const writer = createMergeWriter({ ...options, repeated: 0.5 });
     const texts = [...Array.from({ length: 7 }, () => SUMMARIES[0] as string), 'to reach the test data, dial 5433'];
     const nodes = texts.map((summary, at) => makeNode({ node_id: getId(at), turns: [`end-${at}`], summary }));
     const made = await writer.merge(nodes);
