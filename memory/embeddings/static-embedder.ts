@@ -3,6 +3,7 @@ import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
 import { CometError } from '../../common/errors.ts';
 import { tally } from '../../common/map.ts';
 import { builtFile } from '../../common/paths.ts';
+import { hashText } from '../text/repetition.ts';
 import { hasPairedScript, isPairedScript, SCRIPT_DIMENSIONS, tokenize } from '../text/tokenizer.ts';
 import type { Embedder, Embedding } from './embedder.ts';
 import { toUnit } from './vectors.ts';
@@ -13,7 +14,8 @@ export const STATIC = { id: 'static-minilm-256-v2', dimensions: 256 } as const;
  * Sums word vectors from a table; scripts without spaces get hashed vectors. On this thread: one of its own would take
  * 30 MB, and the table takes microseconds for a word.
  */
-export function createStaticEmbedder(table: StaticTable = loadStaticTable()): Embedder {
+export function createStaticEmbedder(): Embedder {
+  const table = loadStaticTable();
   return {
     ...STATIC,
     embed: (texts) => runInSlices(encodeDocuments(table, texts)),
@@ -34,7 +36,7 @@ function* encodeDocuments(table: StaticTable, texts: readonly string[]): Steps<E
     yield;
     const vector = sumPieces(table, pieces);
     // The table contains no Hangul, kana and Han.
-    const scriptVector = hasPairedScript(text) ? yield* hashText(text, SCRIPT_DIMENSIONS) : null;
+    const scriptVector = hasPairedScript(text) ? yield* hashWords(text, SCRIPT_DIMENSIONS) : null;
     embeddings.push({ vector, scriptVector, pieces: Uint16Array.from(new Set(pieces)).sort() });
     yield;
   }
@@ -65,9 +67,9 @@ const MAX_CHARS = 20_000;
  *
  * @returns a unit vector, or all zeros for a text without words
  */
-export const hashVector = (text: string, dimensions: number): Float32Array => runAtOnce(hashText(text, dimensions));
+export const hashVector = (text: string, dimensions: number): Float32Array => runAtOnce(hashWords(text, dimensions));
 
-function* hashText(text: string, dimensions: number): Steps<Float32Array> {
+function* hashWords(text: string, dimensions: number): Steps<Float32Array> {
   const vector = new Float32Array(dimensions);
   for (const [token, count] of tally(tokenize(text.slice(0, MAX_CHARS)))) {
     yield;
@@ -90,18 +92,17 @@ function characterGrams(token: string): string[] {
 }
 
 function addFeature(vector: Float32Array, feature: string, weight: number): void {
-  const hash = fnv1a(feature);
+  const hash = mixedHash(feature);
   const slot = hash % vector.length;
   const sign = hash & 0x8000_0000 ? -1 : 1;
   vector[slot] = (vector[slot] ?? 0) + sign * weight;
 }
 
-/** FNV-1a over UTF-16 units with a final mix, because slot and sign take few of its bits. */
-function fnv1a(text: string): number {
-  let hash = 0x811c_9dc5;
-  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x0100_0193);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85eb_ca6b);
-  return (hash ^ (hash >>> 13)) >>> 0;
+/** Mixed, because slot and sign take few of its bits. */
+function mixedHash(text: string): number {
+  const hash = hashText(text);
+  const mixed = Math.imul(hash ^ (hash >>> 16), 0x85eb_ca6b);
+  return (mixed ^ (mixed >>> 13)) >>> 0;
 }
 
 /** One context-free vector per subword of a vocabulary. `rows` is row-major; a vector is its row times its scale. */

@@ -1,15 +1,9 @@
+import type { Config } from '../../common/config.ts';
 import type { Origin } from '../../common/turn.ts';
 import { dateAgreement, type NamedDate } from '../search/dates.ts';
 
 /** Shares by which a signal at its best raises a score. */
-export interface Boosts {
-  readonly recency: number;
-  readonly temporal: number;
-  readonly proof: number;
-  /** By origin: the user's own words most. */
-  readonly trust: number;
-  readonly project: number;
-}
+export type Boosts = Config['recall']['boosts'];
 
 export interface Raised {
   readonly origin: Origin;
@@ -30,9 +24,8 @@ export const ORIGIN_TRUST: Readonly<Record<Origin, number>> = { user: 1, assista
 const HALF_LIFE_MS = 30 * 86_400_000;
 const PROVEN_RECALLS = 5;
 
-/** By how much a node's score is raised; 1 for one that is gone. */
-export function getRaise(facts: Raised | null, { boosts, project, nowMs, date }: BoostRules): number {
-  if (facts === null) return 1;
+/** By how much a node's score is raised. */
+export function getRaise(facts: Raised, { boosts, project, nowMs, date }: BoostRules): number {
   const { origin, atMs, recalled } = facts;
   return (
     (1 + boosts.recency * 2 ** (-Math.max(0, nowMs - atMs) / HALF_LIFE_MS)) *

@@ -37,7 +37,7 @@ export interface NodeRules extends BoostRules {
 
 interface Candidate {
   readonly nodeId: string;
-  readonly facts: NodeFacts | null;
+  readonly facts: NodeFacts;
   readonly turns: RankedTurn[];
   own: Hit | null;
   score: number;
@@ -52,7 +52,7 @@ export function rankNodes(turns: readonly RankedTurn[], hits: readonly Hit[], ru
   addTurns(candidates, turns, rules);
   const best = addNodes(candidates, hits, rules);
   addLinked(candidates, rules);
-  const nodes = [...candidates.values()].filter(({ facts }) => facts !== null);
+  const nodes = [...candidates.values()];
   const top = nodes.reduce((most, { score }) => Math.max(most, score), 0);
   const scale = top === 0 ? 0 : getWorth(turns, best) / top;
   for (const each of nodes) each.score *= scale * getRaise(each.facts, rules);
@@ -80,15 +80,13 @@ function getWorth([best]: readonly RankedTurn[], nodes: NodeScores): number {
 }
 
 function byTrust(one: Candidate, other: Candidate): number {
-  const findTrust = ({ facts }: Candidate): number => (facts === null ? 0 : ORIGIN_TRUST[facts.origin]);
-  return findTrust(other) - findTrust(one);
+  return ORIGIN_TRUST[other.facts.origin] - ORIGIN_TRUST[one.facts.origin];
 }
 
 /** Ids of nodes are random and ids of turns are not: with the same turns every index gives the same order. */
 function byAge(one: Candidate, other: Candidate): number {
-  const getAge = ({ facts }: Candidate): number => facts?.atMs ?? 0;
   return (
-    getAge(one) - getAge(other) ||
+    one.facts.atMs - other.facts.atMs ||
     compareText(firstTurn(one), firstTurn(other)) ||
     compareText(one.nodeId, other.nodeId)
   );
@@ -98,10 +96,12 @@ function firstTurn({ turns }: Candidate): string {
   return turns.reduce((first, { hit }) => (first === '' || hit.turnId < first ? hit.turnId : first), '');
 }
 
-function getCandidate(candidates: Candidates, nodeId: string, { getFacts }: NodeRules): Candidate {
+/** Null for a node that is gone. */
+function getCandidate(candidates: Candidates, nodeId: string, { getFacts }: NodeRules): Candidate | null {
   const candidate = candidates.get(nodeId);
   if (candidate !== undefined) return candidate;
   const facts = getFacts(nodeId);
+  if (facts === null) return null;
   const fresh: Candidate = { nodeId, facts, turns: [], own: null, score: 0, linkedFrom: null };
   candidates.set(nodeId, fresh);
   return fresh;
@@ -111,6 +111,7 @@ function addTurns(candidates: Candidates, turns: readonly RankedTurn[], rules: N
   const best = turns[0]?.score ?? 0;
   for (const turn of turns) {
     const candidate = getCandidate(candidates, turn.hit.nodeId, rules);
+    if (candidate === null) continue;
     if (candidate.turns.length === 0 && best > 0) candidate.score += (WEIGHTS.turn * turn.score) / best;
     candidate.turns.push(turn);
   }
@@ -123,6 +124,7 @@ function addNodes(candidates: Candidates, hits: readonly Hit[], rules: NodeRules
   for (const { lanes } of nodes) for (const lane of LANES) best[lane] = Math.max(best[lane], lanes[lane]?.score ?? 0);
   for (const hit of nodes) {
     const candidate = getCandidate(candidates, hit.nodeId, rules);
+    if (candidate === null) continue;
     candidate.own = hit;
     for (const lane of LANES) {
       const score = hit.lanes[lane]?.score ?? 0;
@@ -133,20 +135,17 @@ function addNodes(candidates: Candidates, hits: readonly Hit[], rules: NodeRules
 }
 
 function addLinked(candidates: Candidates, rules: NodeRules): void {
-  const best = [...candidates.values()]
-    .filter(({ facts }) => facts !== null)
-    .sort((one, other) => other.score - one.score)
-    .slice(0, LINKING);
+  const best = [...candidates.values()].sort((one, other) => other.score - one.score).slice(0, LINKING);
   for (const { nodeId: from, score } of best) {
     let reached = [from];
     const seen = new Set(reached);
     for (const carried of HOP_SHARES) {
-      const links = reached.flatMap((id) => getCandidate(candidates, id, rules).facts?.links ?? []);
+      const links = reached.flatMap((id) => getCandidate(candidates, id, rules)?.facts.links ?? []);
       reached = [...new Set(links)].filter((id) => !seen.has(id));
       for (const id of reached) {
         seen.add(id);
         const linked = getCandidate(candidates, id, rules);
-        if (linked.facts === null) continue;
+        if (linked === null) continue;
         linked.linkedFrom ??= from;
         linked.score = Math.max(linked.score, score * carried);
       }

@@ -134,11 +134,7 @@ export const isGerman = (text: string): boolean => findForeign(text) === FOREIGN
 /** The language that has more words without content of a text than English has; null for English. */
 function findForeign(text: string): (typeof FOREIGN)[number] | null {
   const words = new Set(text.slice(0, READ_CHARS).toLowerCase().match(LETTERS));
-  const count = (of: ReadonlySet<string>): number => {
-    let known = 0;
-    for (const word of words) if (of.has(word)) known += 1;
-    return known;
-  };
+  const count = (of: ReadonlySet<string>): number => [...words].filter((word) => of.has(word)).length;
   // One word alone may be English.
   let [found, most] = [null as (typeof FOREIGN)[number] | null, Math.max(1, count(STOP_WORDS))];
   for (const language of FOREIGN) {

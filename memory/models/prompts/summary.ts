@@ -9,7 +9,7 @@ import { isNearDuplicate } from '../../text/paraphrase.ts';
 import { contentTags, proposedTags } from '../../text/tags.ts';
 import type { KnownStatement, KnownTask, ProposedNode, SummaryInput, SummaryResult } from '../model.ts';
 import { dataRule, fenced, getJsonSchema, type Prompt } from './prompt.ts';
-import { bareLabel, type Labels, labelTurns, renderTranscript } from './transcript.ts';
+import { bareLabel, labelTurns, renderTranscript } from './transcript.ts';
 
 /** About 150,000 tokens, below the window of every supported model. */
 const TRANSCRIPT_CHARS = 450_000;
@@ -154,7 +154,7 @@ function taskLine({ id, title, trigger = '' }: KnownTask): string {
 }
 
 interface PromptLabels {
-  readonly named: Labels;
+  readonly named: ReturnType<typeof labelTurns>;
   readonly known: ReadonlyMap<string, KnownStatement>;
   /** Labels of every possible source of a claim. */
   readonly shown: readonly string[];

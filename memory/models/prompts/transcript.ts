@@ -1,22 +1,19 @@
 import type { TurnPart, TurnText } from '../../model/turn.ts';
 
 /** Short labels for turns, `t1` the oldest; models copy them reliably, unlike hashes. */
-export interface Labels {
-  readonly of: ReadonlyMap<string, string>;
-  /** Distinct turn ids; unknown labels are ignored. */
-  getTurnIds(labels: readonly string[]): string[];
-}
-
-export function labelTurns(
-  turns: readonly TurnText[],
-  also: ReadonlyMap<string, readonly string[]> = new Map(),
-): Labels {
+export function labelTurns(turns: readonly TurnText[], also: ReadonlyMap<string, readonly string[]> = new Map()) {
   const of = new Map(turns.map((turn, index) => [turn.turnId, `t${index + 1}`]));
   const named = new Map<string, readonly string[]>([
     ...also,
     ...[...of].map(([turnId, label]) => [label, [turnId]] as const),
   ]);
-  return { of, getTurnIds: (labels) => [...new Set(labels.flatMap((label) => named.get(bareLabel(label)) ?? []))] };
+  return {
+    of,
+    /** Distinct turn ids; unknown labels are ignored. */
+    getTurnIds: (labels: readonly string[]): string[] => [
+      ...new Set(labels.flatMap((label) => named.get(bareLabel(label)) ?? [])),
+    ],
+  };
 }
 
 /** Normalizes a label as a model wrote it. */

@@ -32,7 +32,7 @@ import {
   SHAPES,
   type Tables,
 } from './table.ts';
-import { type CountedRow, createTermCounts, type DocumentFrequencies, type TermCounts } from './term-counts.ts';
+import { type CountedRow, createTermCounts, type Scope, type TermCounts } from './term-counts.ts';
 import { countedRows, createIndexWriter, type IndexWriter, type IndexWriterDeps } from './writer.ts';
 
 export interface LanceIndexOptions {
@@ -269,7 +269,7 @@ async function tracked<T>({ reading }: State, read: Promise<T>): Promise<T> {
 /** Counting a scope for the first time reads all of it, so nothing may be written meanwhile. */
 function countFrequencies({ tables, counts, writer }: State, { project, ...rest }: IndexFilter) {
   const filter = project === undefined ? rest : { ...rest, project: getKey(project) };
-  const count = (): Promise<DocumentFrequencies> => counts.in(filter, () => scopeRows(tables, filter));
+  const count = (): Promise<Scope> => counts.in(filter, () => scopeRows(tables, filter));
   return counts.has(filter) ? count() : writer.alone(count);
 }
 
@@ -370,7 +370,7 @@ async function getSize({ tables, projectByNode }: Sound): Promise<{ readonly nod
   return { nodes: projectByNode.size, rows };
 }
 
-function rarest(tokens: readonly string[], { ofTerms }: DocumentFrequencies): readonly string[] {
+function rarest(tokens: readonly string[], { ofTerms }: Scope): readonly string[] {
   if (tokens.length <= MAX_TERMS) return tokens;
   return [...ofTerms(tokens)]
     .sort(([, one], [, other]) => other - one)

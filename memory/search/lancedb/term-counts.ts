@@ -1,3 +1,4 @@
+import { hashText } from '../../text/repetition.ts';
 import type { IndexFilter } from '../search-index.ts';
 
 export interface CountedRow {
@@ -10,13 +11,6 @@ export interface CountedRow {
   readonly pieces: Uint16Array;
 }
 
-export interface DocumentFrequencies {
-  /** See `SearchIndex.termWeights`. */
-  ofTerms(tokens: readonly string[]): ReadonlyMap<string, number>;
-  /** The same of the embedder's pieces, over turns. */
-  ofPieces(pieces: readonly number[]): ReadonlyMap<number, number>;
-}
-
 /** LanceDB tells no document frequencies, so the scopes that are asked are counted here. */
 export type TermCounts = ReturnType<typeof createTermCounts>;
 
@@ -24,10 +18,7 @@ export type TermCounts = ReturnType<typeof createTermCounts>;
 const SCOPES = 6;
 const PIECES = 65_536;
 
-interface Scope extends DocumentFrequencies {
-  readonly filter: IndexFilter;
-  count(row: CountedRow, step: 1 | -1): void;
-}
+export type Scope = ReturnType<typeof createScope>;
 
 export function createTermCounts() {
   const scopes = new Map<string, Promise<Scope>>();
@@ -47,7 +38,7 @@ export function createTermCounts() {
   return {
     has: (filter: IndexFilter): boolean => counted.has(getKey(filter)),
     /** @param rows  every turn and node of the scope; read only where it is not counted yet */
-    in(filter: IndexFilter, rows: () => AsyncIterable<CountedRow>): Promise<DocumentFrequencies> {
+    in(filter: IndexFilter, rows: () => AsyncIterable<CountedRow>): Promise<Scope> {
       const key = getKey(filter);
       const counts = scopes.get(key) ?? count(key, filter, rows());
       scopes.delete(key);
@@ -69,31 +60,30 @@ export function createTermCounts() {
   };
 }
 
-function createScope(filter: IndexFilter): Scope {
+function createScope(filter: IndexFilter) {
   const terms = new Map<number, number>();
   const pieces = new Uint32Array(PIECES);
   let rows = 0;
   let turns = 0;
   return {
     filter,
-    count(row, step) {
+    count(row: CountedRow, step: 1 | -1): void {
       rows += step;
       for (const term of new Set(row.tokens.split(' ').map(getHash))) terms.set(term, (terms.get(term) ?? 0) + step);
       if (row.kind === 'node') return;
       turns += step;
       for (const piece of row.pieces) pieces[piece] = Math.max(0, (pieces[piece] as number) + step);
     },
-    ofTerms: (tokens) => new Map(tokens.map((token) => [token, idf(rows, terms.get(getHash(token)) ?? 0)])),
-    ofPieces: (ids) => new Map(ids.map((id) => [id, idf(turns, pieces[id] ?? 0)])),
+    /** See `SearchIndex.termWeights`. */
+    ofTerms: (tokens: readonly string[]) =>
+      new Map(tokens.map((token) => [token, idf(rows, terms.get(getHash(token)) ?? 0)])),
+    /** The same of the embedder's pieces, over turns. */
+    ofPieces: (ids: readonly number[]) => new Map(ids.map((id) => [id, idf(turns, pieces[id] ?? 0)])),
   };
 }
 
-/** FNV-1a, 30 bits, in place of the text: a collision makes a word seem more frequent. */
-function getHash(token: string): number {
-  let value = 0x811c9dc5;
-  for (let at = 0; at < token.length; at += 1) value = Math.imul(value ^ token.charCodeAt(at), 0x01000193);
-  return value >>> 2;
-}
+/** 30 bits in place of the text: a collision makes a word seem more frequent. */
+const getHash = (token: string): number => hashText(token) >>> 2;
 
 const getKey = ({ project, sessionId }: IndexFilter): string => JSON.stringify([project, sessionId]);
 
