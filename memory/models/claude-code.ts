@@ -8,7 +8,6 @@ import {
   createLlmClient,
   type FailureKind,
   failedAttempt,
-  type LlmClient,
   type ModelLimits,
   type PromptCall,
 } from './client.ts';
@@ -26,7 +25,7 @@ export interface ClaudeCliOptions extends CallOptions {
 const STDOUT_CHARS = 1_000_000;
 
 /** Runs `claude -p` on the user's own login. */
-export function createClaudeCli(options: ClaudeCliOptions): LlmClient {
+export function createClaudeCli(options: ClaudeCliOptions) {
   return createLlmClient({
     ...options,
     name: 'claude',

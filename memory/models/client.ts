@@ -4,7 +4,7 @@ import type { Config } from '../../common/config.ts';
 import { CometError, type ErrorCode } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { clip } from '../../common/text.ts';
-import type { LanguageModel, ModelHealth } from './model.ts';
+import type { LanguageModel } from './model.ts';
 import { detailPrompt } from './prompts/details.ts';
 import { mergePrompt } from './prompts/merge.ts';
 import type { Prompt } from './prompts/prompt.ts';
@@ -61,23 +61,18 @@ export interface LlmClientOptions extends CallOptions {
   readonly attempt: (call: PromptCall, signal: AbortSignal) => Promise<Attempt>;
 }
 
-export interface LlmClient extends LanguageModel {
-  readonly ask: NonNullable<LanguageModel['ask']>;
-  health(): Required<ModelHealth> & { readonly lastFailure: FailureKind | null };
-}
-
 const CODES: Partial<Record<FailureKind, ErrorCode>> = { missing: 'model_missing', timeout: 'model_timeout' };
 /** Not worth an immediate retry. `unstructured`: the provider itself asked again until it gave up. */
 const FINAL = ['missing', 'not_logged_in', 'rate_limited', 'timeout', 'unstructured'] as const;
 
 /** A LanguageModel over a provider of prompt calls: bounded concurrency, validation, usage accounting, one retry. */
-export function createLlmClient(options: LlmClientOptions): LlmClient {
+export function createLlmClient(options: LlmClientOptions): Required<LanguageModel> {
   const places = createSemaphore(options.models.maxChildren);
   const closing = new AbortController();
   const running = new Set<Promise<unknown>>();
   const ledger = options.ledger ?? createUsageCounter(options.now);
   let mergeTokens = 0;
-  let failure: { readonly kind: FailureKind; readonly detail: string } | null = null;
+  let lastError = '';
 
   async function attempt<T>(call: PromptCall<T>, signal: AbortSignal): Promise<T> {
     const output = await places.run(() => options.attempt(call, signal), signal);
@@ -100,15 +95,15 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
         if (!(error instanceof Failed) || FINAL.some((kind) => kind === error.kind)) throw error;
         return attempt(call, signal);
       });
-      failure = null;
+      lastError = '';
       return answer;
     } catch (error) {
       if (!(error instanceof Failed)) throw error;
       const detail = clip(options.redact(error.message).replace(/\s+/g, ' ').trim(), 200);
-      failure = { kind: error.kind, detail };
+      lastError = `${error.kind}: ${detail}`;
       const { provider: asked } = options;
       options.log.warn('model call failed', { asked, model: call.model, failure: error.kind, detail });
-      const message = `${options.provider} (${call.model}) failed, ${error.kind}: ${detail}`;
+      const message = `${options.provider} (${call.model}) failed, ${lastError}`;
       throw new CometError(CODES[error.kind] ?? 'model_failed', message, { cause: error.cause });
     }
   }
@@ -145,8 +140,7 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
       return {
         ...{ callsToday, tokensToday, costUsdToday, mergeTokens },
         running: running.size,
-        lastFailure: failure?.kind ?? null,
-        lastError: failure === null ? '' : `${failure.kind}: ${failure.detail}`,
+        lastError,
       };
     },
     async close() {

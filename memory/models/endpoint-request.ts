@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import type { Config } from '../../common/config.ts';
 import { runChild } from '../../common/run-process.ts';
 import { clip, isRecord, parseJson, toRecord } from '../../common/text.ts';
 
@@ -78,9 +79,7 @@ function getCode(error: unknown): string {
   return codes.find((code): code is string => typeof code === 'string') ?? 'no code';
 }
 
-export interface ModelEndpointOptions extends EndpointKeyOptions {
-  readonly model: string;
-  readonly timeoutMs: number;
+export interface ModelEndpointOptions extends EndpointKeyOptions, Pick<Config['embedding'], 'model' | 'timeoutMs'> {
   /** Applied to every text before it is sent. */
   readonly redact: (text: string) => string;
 }
@@ -102,12 +101,7 @@ export function getRefusal({ status, body, hideKey }: KeyedAnswer): string {
   return said === '' ? `status ${status}` : `status ${status}: ${clip(said, REFUSAL_CHARS)}`;
 }
 
-export interface EndpointKeyOptions {
-  readonly baseUrl: string;
-  /** Variable with the key; '' means `OPENAI_API_KEY` at api.openai.com and no key elsewhere. */
-  readonly keyEnv: string;
-  /** Shell command that prints the key; takes precedence over `keyEnv`. '' for none. */
-  readonly keyCommand: string;
+export interface EndpointKeyOptions extends Pick<Config['embedding'], 'baseUrl' | 'keyEnv' | 'keyCommand'> {
   /** The environment that the daemon was started with. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }

@@ -5,7 +5,6 @@ import {
   type CallOptions,
   createLlmClient,
   failedAttempt,
-  type LlmClient,
   type ModelLimits,
   type PromptCall,
 } from './client.ts';
@@ -27,7 +26,7 @@ const LONGEST_REST_MS = 3_600_000;
 const SHAPES = ['json_schema', 'json_object', 'none'] as const;
 type Shape = (typeof SHAPES)[number];
 
-export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient {
+export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
   const { baseUrl, contextTokens } = options;
   const url = `${trimEnd(baseUrl, '/')}/chat/completions`;
   const send = createKeyedRequest(options, ANSWER_CHARS);

@@ -152,7 +152,7 @@ describe('a call of claude -p', () => {
     const made = stub(body);
     const model = made.model();
     await expect(model.detectTopicShift(sensing, calm)).rejects.toMatchObject({ code: 'model_failed' });
-    expect(model.health().lastFailure).toBe(kind);
+    expect(model.health().lastError.split(': ')[0]).toBe(kind);
     expect(made.calls()).toHaveLength(calls);
   });
 
@@ -212,7 +212,7 @@ setInterval(() => {}, 1000);`;
     expect(isGone(made.calls()[0]?.pid ?? 0)).toBe(true);
     const file = path.join(made.dir, 'grand.pid');
     expect(existsSync(file) && isGone(Number(readFileSync(file, 'utf8')))).toBe(true);
-    expect(model.health().lastFailure).toBe('timeout');
+    expect(model.health().lastError).toMatch(/^timeout: /);
   });
 
   test('ends when the caller gives up, and when the model is closed', async () => {

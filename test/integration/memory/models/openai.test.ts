@@ -163,7 +163,11 @@ describe('a call of an endpoint', () => {
     const model = modelAt(never.baseUrl);
     await expect(model.detectTopicShift(sensing, calm)).rejects.toMatchObject({ code: 'model_failed' });
     expect(never.requests).toHaveLength(2);
-    expect(model.health()).toMatchObject({ callsToday: 2, tokensToday: 240, lastFailure: 'failed' });
+    expect(model.health()).toMatchObject({
+      callsToday: 2,
+      tokensToday: 240,
+      lastError: expect.stringMatching(/^failed: /),
+    });
   });
 
   const long = 'x'.repeat(2_000_000);
@@ -180,7 +184,7 @@ describe('a call of an endpoint', () => {
     const server = await serve(answer);
     const model = modelAt(server.baseUrl);
     await expect(model.detectTopicShift(sensing, calm)).rejects.toMatchObject({ code: 'model_failed' });
-    expect(model.health().lastFailure).toBe(kind);
+    expect(model.health().lastError.split(': ')[0]).toBe(kind);
     expect(server.requests).toHaveLength(calls);
   });
 
