@@ -2,57 +2,36 @@ import { findSimilarity, getWordRarity, textVector } from '../embeddings/static-
 import { contentTokens } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';
 
-/** The query's content terms, weighed by how rare they are in memory and in the language. */
-export interface QueryTerms {
-  readonly weights: ReadonlyMap<string, number>;
-  readonly total: number;
-  readonly information: number;
-  /** What a turn of the named date has in addition; 0 where none is named. */
-  readonly date: number;
-  /** What of it a relevant turn must contain. */
-  readonly minInformation: number;
-  /** As `textVector` gives it. */
-  readonly vector: Float32Array | null;
-}
-
 /** A token no text holds, to learn what a term weighs that memory never saw. */
 export const UNSEEN = '\0';
 
 /** What the filter goes by; benchmarks change one at a time. */
-export interface FilterRules {
+export const FILTER_RULES = {
   /** A long prompt is judged by its rarest terms: no turn contains all of them. */
-  readonly maxTerms: number;
-  /** Terms that stand everywhere ("run the tests") select nothing, however many of them match. */
-  readonly minInformation: number;
-  /** Of its weight, what the most common word keeps: a question says it in words of its own. */
-  readonly commonShare: number;
-  /** A turn with less than this share of the best turn's coverage is about something else. */
-  readonly nearBest: number;
-  /** A second turn of a memory is shown if it covers this share of what the best one covers. */
-  readonly secondShare: number;
-  /** A linked memory surfaces if it names this share of the query. */
-  readonly linkCoverage: number;
-  /** If none of so many best memories passes the threshold, none is shown. */
-  readonly deciding: number;
-  /** The similarity of a text and the query at which the least coverage is what is configured. */
-  readonly usualSimilarity: number;
-  /** The share of it by which a text needs more for each 1 of similarity that it has less, and less where it has more. */
-  readonly similarityWeight: number;
-}
-
-export const FILTER_RULES: FilterRules = {
   maxTerms: 12,
+  /** Terms that stand everywhere ("run the tests") select nothing, however many of them match. */
   minInformation: 0.5,
+  /** Of its weight, what the most common word keeps: a question says it in words of its own. */
   commonShare: 0.4,
+  /** A turn with less than this share of the best turn's coverage is about something else. */
   nearBest: 0.5,
+  /** A second turn of a memory is shown if it covers this share of what the best one covers. */
   secondShare: 0.75,
+  /** A linked memory surfaces if it names this share of the query. */
   linkCoverage: 0.2,
+  /** If none of so many best memories passes the threshold, none is shown. */
   deciding: 4,
+  /** The similarity of a text and the query at which the least coverage is what is configured. */
   usualSimilarity: 0.28,
+  /** The share of it by which a text needs more for each 1 of similarity that it has less, and less where it has more. */
   similarityWeight: 1.8,
 };
+export type FilterRules = Readonly<typeof FILTER_RULES>;
 
 const RUN = /[\p{L}\p{N}_]+/gu;
+
+/** The query's content terms, weighed by how rare they are in memory and in the language. */
+export type QueryTerms = ReturnType<typeof weighTerms>;
 
 /**
  * @param idf   of each token of the query and of `UNSEEN`, as `SearchIndex.termWeights` gives it
@@ -63,7 +42,7 @@ export function weighTerms(
   idf: ReadonlyMap<string, number>,
   { maxTerms, minInformation, commonShare }: FilterRules = FILTER_RULES,
   date: { readonly rest: string; readonly rarity: number } | null = null,
-): QueryTerms {
+) {
   // In a small memory a term that it never saw would outweigh all others.
   // From ln(1 + (N + .5) / .5), the weight of an unseen term.
   const rows = Math.max(1, (Math.exp(idf.get(UNSEEN) ?? 0) - 1) * 0.5 - 0.5);
@@ -77,12 +56,16 @@ export function weighTerms(
     })
     .sort(([, one], [, other]) => other - one)
     .slice(0, maxTerms);
-  const total = heaviest.reduce((sum, [, weight]) => sum + weight, 0);
-  const information = heaviest.reduce((sum, [token]) => sum + getWeight(token), 0);
-  const least = single * minInformation;
-  const dated = Math.min(date?.rarity ?? 0, single);
-  const vector = textVector(query);
-  return { weights: new Map(heaviest), total, information, minInformation: least, date: dated, vector };
+  return {
+    weights: new Map(heaviest),
+    total: heaviest.reduce((sum, [, weight]) => sum + weight, 0),
+    information: heaviest.reduce((sum, [token]) => sum + getWeight(token), 0),
+    /** What of it a relevant turn must contain. */
+    minInformation: single * minInformation,
+    /** What a turn of the named date has in addition; 0 where none is named. */
+    date: Math.min(date?.rarity ?? 0, single),
+    vector: textVector(query),
+  };
 }
 
 /** Each token with the word it comes from, where that is the whole word. */

@@ -270,30 +270,24 @@ function readBlocks(value: unknown): unknown[] {
 type Json = Readonly<Record<string, unknown>>;
 
 /** An element of the prompt: one message, one system block, or the tools. */
-export interface TokenEstimate {
-  /** Independent of the content's form and of cache breakpoints. */
-  readonly digest: string;
-  /** An estimate; the bill corrects it. */
-  readonly tokens: number;
-  /** Blocks that count for the cache's lookback. */
-  readonly blocks: number;
-  /** TTL of the last breakpoint; null without one. */
-  readonly ttl: string | null;
-  readonly hasImage: boolean;
-}
+export type TokenEstimate = Readonly<ReturnType<typeof estimateBlocks>>;
 
 export function estimateMessage(message: unknown): TokenEstimate {
   const { role, content } = toRecord(message);
   return estimateBlocks(String(role ?? ''), typeof content === 'string' ? [{ type: 'text', text: content }] : content);
 }
 
-function estimateBlocks(role: string, content: unknown): TokenEstimate {
+function estimateBlocks(role: string, content: unknown) {
   const blocks = Array.isArray(content) ? content.map(toRecord) : [];
   const ttls = blocks.flatMap((block) => [...nestedBlocks(block).map(readTtl), readTtl(block)]);
   return {
+    /** Independent of the content's form and of cache breakpoints. */
     digest: createHash('sha256').update(role).update(JSON.stringify(blocks, withoutBreakpoints)).digest('base64'),
+    /** An estimate; the bill corrects it. */
     tokens: blocks.reduce((sum, block) => sum + estimateBlock(block), 0),
+    /** Those that count for the cache's lookback. */
     blocks: blocks.length,
+    /** Of the last breakpoint; null without one. */
     ttl: ttls.findLast((ttl) => ttl !== undefined) ?? null,
     hasImage: blocks.some((block) => [block, ...nestedBlocks(block)].some(({ type }) => type === 'image')),
   };
