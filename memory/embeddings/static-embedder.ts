@@ -92,17 +92,13 @@ function characterGrams(token: string): string[] {
 }
 
 function addFeature(vector: Float32Array, feature: string, weight: number): void {
-  const hash = mixedHash(feature);
+  const plain = hashText(feature);
+  // Mixed, because slot and sign take few of its bits.
+  const mixed = Math.imul(plain ^ (plain >>> 16), 0x85eb_ca6b);
+  const hash = (mixed ^ (mixed >>> 13)) >>> 0;
   const slot = hash % vector.length;
   const sign = hash & 0x8000_0000 ? -1 : 1;
   vector[slot] = (vector[slot] ?? 0) + sign * weight;
-}
-
-/** Mixed, because slot and sign take few of its bits. */
-function mixedHash(text: string): number {
-  const hash = hashText(text);
-  const mixed = Math.imul(hash ^ (hash >>> 16), 0x85eb_ca6b);
-  return (mixed ^ (mixed >>> 13)) >>> 0;
 }
 
 /** One context-free vector per subword of a vocabulary. `rows` is row-major; a vector is its row times its scale. */

@@ -117,12 +117,10 @@ export function parseStatement(line: string): PageStatement | null {
 /** @param getLink  address of a node's file, relative to the page */
 export function renderStatement(statement: PageStatement, getLink: (nodeId: string) => string): string {
   const { text, nodes, validFrom, validTo } = statement;
-  const dates = [
-    ...(validFrom === undefined ? [] : [` [valid_from:: ${validFrom}]`]),
-    ...(validTo === undefined ? [] : [` [valid_to:: ${validTo}]`]),
-  ];
+  const date = (name: string, day?: string): string => (day === undefined ? '' : ` [${name}:: ${day}]`);
+  const dates = date('valid_from', validFrom) + date('valid_to', validTo);
   const links = nodes.map((id) => `[${id}](${getLink(id).replace(/[()\s]/g, encodeURIComponent)})`);
-  return `- ${text}${dates.join('')} (${links.join(', ')})`;
+  return `- ${text}${dates} (${links.join(', ')})`;
 }
 
 /** One line that can be taken neither for a link nor for a date of memory's. */

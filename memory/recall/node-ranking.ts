@@ -57,9 +57,7 @@ export function rankNodes(turns: readonly RankedTurn[], hits: readonly Hit[], ru
   const scale = top === 0 ? 0 : getWorth(turns, best) / top;
   for (const each of nodes) each.score *= scale * getRaise(each.facts, rules);
   const given: RankedNode[] = [];
-  for (const candidate of nodes.sort(
-    (one, other) => other.score - one.score || byTrust(one, other) || byAge(one, other),
-  )) {
+  for (const candidate of nodes.sort((one, other) => other.score - one.score || byTrustAndAge(one, other))) {
     if (given.length === rules.limit) break;
     const { nodeId, score, linkedFrom } = candidate;
     if (!rules.keeps(nodeId, score)) continue;
@@ -79,13 +77,10 @@ function getWorth([best]: readonly RankedTurn[], nodes: NodeScores): number {
   return Math.min(1, Math.max(best?.score ?? 0, own / (fts + summary || 1)));
 }
 
-function byTrust(one: Candidate, other: Candidate): number {
-  return ORIGIN_TRUST[other.facts.origin] - ORIGIN_TRUST[one.facts.origin];
-}
-
 /** Ids of nodes are random and ids of turns are not: with the same turns every index gives the same order. */
-function byAge(one: Candidate, other: Candidate): number {
+function byTrustAndAge(one: Candidate, other: Candidate): number {
   return (
+    ORIGIN_TRUST[other.facts.origin] - ORIGIN_TRUST[one.facts.origin] ||
     one.facts.atMs - other.facts.atMs ||
     compareText(firstTurn(one), firstTurn(other)) ||
     compareText(one.nodeId, other.nodeId)

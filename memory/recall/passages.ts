@@ -22,7 +22,7 @@ export interface PassageRules {
 }
 
 const READ_CHARS = 100_000;
-const PIECE_END = /\n+|(?<=[.!?;])\s+|(?<=[。！？])/gu;
+export const PIECE_END = /\n+|(?<=[.!?;])\s+|(?<=[。！？])/gu;
 const ASKED_CHARS = 120;
 /** Of a passage of a long prompt, the room for what the turn says to it. */
 const OUTCOME_CHARS = 240;

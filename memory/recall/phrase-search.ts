@@ -3,7 +3,7 @@ import { getParts } from '../model/turn.ts';
 import type { TurnWords } from '../search/search-index.ts';
 import { isPast } from '../text/validity.ts';
 import { memoryLine } from './format-memory.ts';
-import type { Passage } from './passages.ts';
+import { type Passage, PIECE_END } from './passages.ts';
 import { isQuarantined } from './quarantine.ts';
 import type { RecallHit } from './types.ts';
 
@@ -12,7 +12,6 @@ export type Phrase = NonNullable<ReturnType<typeof readPhrase>>;
 const QUOTED = /^\s*["“„«](.+)["”»]\s*$/su;
 /** Scripts without spaces between words. */
 const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]{4}/u;
-const PIECE_END = /\n+|(?<=[.!?;])\s+|(?<=[。！？])/gu;
 /** Other spaces than single ones. */
 const UNEVEN = /[^\S ]|\s\s/;
 /** Characters of a piece that are shown before and after a phrase in a long one. */
