@@ -7,6 +7,7 @@ export type { ProxyStats } from './http/exchange.ts';
 export { createAssembler, createSseDecoder } from './http/response.ts';
 export type { Receipt } from './ledger/receipt.ts';
 export type * from './ports.ts';
+export type { RecallCounts } from './rewrite/recall.ts';
 export { applyEdits, scanBody, scanObject } from './wire/json.ts';
 
 export interface ProxyDeps

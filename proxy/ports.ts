@@ -102,23 +102,6 @@ export interface RecalledLine extends Pick<Finding, 'score'>, Partial<Pick<Findi
   readonly isExact?: boolean;
 }
 
-/** Recalls for prompts since the start. Those that are in none of the other counts are running past their deadline. */
-export interface RecallCounts {
-  readonly asked: number;
-  readonly in_time: number;
-  /** Missed the deadline, sent with a later request of the same prompt. */
-  readonly late_delivered: number;
-  /** Missed the deadline and found nothing that was to be sent. */
-  readonly late_empty: number;
-  /** Missed the deadline, and the prompt had no later request that could carry it. */
-  readonly late_lost: number;
-  /** Missed the deadline; to be sent with the next request of the prompt. */
-  readonly late_waiting: number;
-  readonly failed: number;
-  /** Lookups of other things that were late or failed: session context, facts, quotes. Absent in earlier versions. */
-  readonly others_missed?: number;
-}
-
 /** What a subagent was given of facts, by which subscription; '' for none. */
 export interface GivenSlice {
   readonly agent: string;

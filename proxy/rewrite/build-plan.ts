@@ -389,13 +389,15 @@ function buildEpochPlan(
   const fresh = recalled.recalled.filter((line) => !shown.has(line.text));
   const former = step.cut === null || cutsInLoop(view, step) ? step.from : null;
   const { systemBlock, systemNodeIds, systemFound } = former?.systemBlock == null ? toSystemPart(system) : former;
+  const getPlace = ({ after }: RoundCut): number => view.lineage.indexOf(after);
+  const rounds = [...keepRoundCuts(view, step), ...buildRoundCuts(memory, input, config)];
   return {
     id: input.id,
     sessionId,
     createdAtMs: input.createdAtMs,
     epoch: step.from === null ? 0 : step.from.epoch + 1,
     cut,
-    rounds: [...keepRoundCuts(view, step), ...buildRoundCuts(memory, input, config)].sort(byPlace(view)),
+    rounds: rounds.sort((one, other) => getPlace(one) - getPlace(other)),
     strippedThrough: step.strippedThrough,
     ...{ systemBlock, systemNodeIds, systemFound },
     injections: [
@@ -594,10 +596,6 @@ function readCoveringNodes(memory: MemorySource, turnIds: readonly string[]) {
   const nodes = memory.nodesCovering(turnIds);
   const nodeIds = [...new Set(turnIds.flatMap((id) => nodes.get(id) ?? []))];
   return { nodes, nodeIds, lines: memory.lines(nodeIds).map(toLine) };
-}
-
-function byPlace({ lineage }: ConversationView) {
-  return (one: RoundCut, other: RoundCut): number => lineage.indexOf(one.after) - lineage.indexOf(other.after);
 }
 
 /**

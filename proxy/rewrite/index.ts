@@ -8,7 +8,6 @@ import type {
   MemorySource,
   MessagesRequest,
   PolicySource,
-  RecallCounts,
   RewriteOutcome,
   Rewriter,
   TranscriptSource,
@@ -108,7 +107,7 @@ export async function createRewriter(deps: RewriterDeps) {
     rewrite: pipeline.rewrite.bind(pipeline),
     replay: pipeline.replay.bind(pipeline),
     receipts: () => deps.receipts.list(),
-    recalls: (): RecallCounts => pipeline.late.counts(),
+    recalls: () => pipeline.late.counts(),
     problems: () => pipeline.problems(),
     captureUnfinished: pipeline.captureUnfinished.bind(pipeline),
     async close() {

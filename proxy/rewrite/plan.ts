@@ -1,14 +1,6 @@
 import type { Finding, GivenSlice } from '../ports.ts';
 import type { ConversationCache, ConversationView, MessageInfo, RequestContext } from '../wire/conversation.ts';
-import {
-  appendSystemBlock,
-  applyEdits,
-  changeMessage,
-  type Edit,
-  encodeSystemMessage,
-  prefixWithCommas,
-  type Slice,
-} from '../wire/json.ts';
+import { appendSystemBlock, applyEdits, changeMessage, type Edit, prefixWithCommas, type Slice } from '../wire/json.ts';
 import { asFormerly, type MessageShape, type RequestShape, readText, shapeMessage } from '../wire/message.ts';
 import { findHeadEnd } from '../wire/turns.ts';
 import { findAddedRefusal, findRefusals, refusalKey } from '../wire/validate.ts';
@@ -189,7 +181,7 @@ export function applyPlan(view: ConversationView, plan: EpochPlan) {
     thinkingStripped += change?.thinkingStripped ?? 0;
     if (change !== null) edits.push({ ...slice, bytes: change.bytes });
     messages.push(change === null ? index : change.bytes);
-    systemMessages.push(...asSystem.map(({ text }) => encodeSystemMessage(text)));
+    systemMessages.push(...asSystem.map(({ text }) => Buffer.from(JSON.stringify({ role: 'system', content: text }))));
     if (systemMessages.length > 0 && view.infos[index + 1]?.role !== 'system') {
       messages.push(...systemMessages);
       edits.push({ start: slice.end, end: slice.end, bytes: prefixWithCommas(systemMessages) });

@@ -1,5 +1,5 @@
 import { beforeAbort } from '../../common/async.ts';
-import type { MemorySource, ProxyLog, RecallCounts, RecalledLine } from '../ports.ts';
+import type { MemorySource, ProxyLog, RecalledLine } from '../ports.ts';
 import { type ConversationView, readPromptText, readRecentTexts } from '../wire/conversation.ts';
 import { findHeadEnd, findTypedPrompt, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import {
@@ -43,21 +43,29 @@ interface LateRecall {
   lines: readonly Line[] | null;
 }
 
+export type RecallCounts = Readonly<ReturnType<LateRecalls['counts']>>;
+
 /** Counts recalls, and keeps the one of each session that missed its deadline for the next request of its prompt. */
 export class LateRecalls {
   readonly #late = new Map<string, LateRecall>();
   readonly #counts = {
     asked: 0,
     in_time: 0,
+    /** Missed the deadline, sent with a later request of the same prompt. */
     late_delivered: 0,
+    /** Missed the deadline and found nothing that was to be sent. */
     late_empty: 0,
+    /** Missed the deadline, and the prompt had no later request that could carry it. */
     late_lost: 0,
     failed: 0,
+    /** Lookups of other things that were late or failed: session context, facts, quotes. */
     others_missed: 0,
   };
 
-  counts(): RecallCounts {
+  /** Recalls since the start. Those that are in none of the other counts are running past their deadline. */
+  counts() {
     const waiting = [...this.#late.values()].filter(({ lines }) => lines !== null);
+    // Missed the deadline; to be sent with the next request of the prompt.
     return { ...this.#counts, late_waiting: waiting.length };
   }
 

@@ -250,10 +250,6 @@ export function prefixWithCommas(parts: readonly Buffer[]): Buffer {
 
 const encodeTextBlock = (text: string): Buffer => Buffer.from(JSON.stringify({ type: 'text', text }));
 
-export function encodeSystemMessage(text: string): Buffer {
-  return Buffer.from(JSON.stringify({ role: 'system', content: text }));
-}
-
 /** Appends a system block. `system[0]` and all of Claude Code's blocks keep their place and their bytes. */
 export function appendSystemBlock(view: { readonly body: Buffer; readonly scan: BodyScan }, added: string): Edit[] {
   const block = encodeTextBlock(added);

@@ -69,6 +69,7 @@ export function engineServices(methods: ServiceMethods, over: Partial<EngineServ
       late_lost: 0,
       late_waiting: 0,
       failed: 0,
+      others_missed: 0,
     }),
     costs: () => EMPTY_COSTS,
     receipts: { list: () => [], ofSession: () => [], forget: async () => {} },
