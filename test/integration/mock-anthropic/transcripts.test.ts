@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findModelTraits } from '../../../proxy/wire/models.ts';
 import {
   conversationPlans,
   growConversation,
@@ -11,6 +10,7 @@ import {
   straightTo,
 } from '../../helpers/transcripts.ts';
 import { createJudge } from '../../mock-anthropic/index.ts';
+import { getRules } from '../../mock-anthropic/models.ts';
 import { invalid } from '../../mock-anthropic/refusal.ts';
 
 describe('generated conversations', () => {
@@ -61,7 +61,7 @@ describe('generated conversations', () => {
           expect(input + cacheRead + cacheWrite5m + cacheWrite1h).toBe(counted.usage.input);
           expect(input).toBeGreaterThanOrEqual(0);
           // Models that drop the thinking of older turns lose the prefix with it; so does the first image.
-          if (findModelTraits(plan.model).keepsThinking && !JSON.stringify(request.body).includes('image/png')) {
+          if (getRules(plan.model).keepsThinking && !JSON.stringify(request.body).includes('image/png')) {
             expect(cacheRead).toBeGreaterThanOrEqual(cached);
           }
           cached = cacheRead;

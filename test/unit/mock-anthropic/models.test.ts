@@ -27,7 +27,7 @@ it.each([
   'claude-3-opus-20240229',
   'another-model',
 ])('the mock API and the product know the same of %s', (model) => {
-  const { prefill, ...rules } = getRules(model);
+  const { prefill, keepsThinking: _, ...rules } = getRules(model);
   expect(findModelTraits(model)).toMatchObject({
     ...rules,
     family: expect.any(String),
