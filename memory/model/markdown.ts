@@ -271,13 +271,6 @@ function parseBlock(name: string, body: readonly string[], origin: unknown): unk
 
 const problem = (key: string, expected: string): ParsedSection => ({ kind: 'problem', message: `${key}: ${expected}` });
 
-/** A string as it is where it reads back the same, everything else as JSON: the values of claims, and of schema 1. */
-export function writeValue(value: unknown): string {
-  if (typeof value === 'string' && isOneLine(value) && !(MAY_BE_JSON.test(value) && parseJson(value) !== undefined))
-    return value;
-  return JSON.stringify(value);
-}
-
 /** Few values are JSON, and having the parser fail costs a hundred times this. */
 const MAY_BE_JSON = /^(?:["{[]|(?:-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|true|false|null)$)/i;
 
@@ -438,8 +431,9 @@ export function parseBriefFile(text: string): StoredBrief | string {
   return copied({ session_id, project, updated_at, ...claims });
 }
 
+/** The text as it is where it reads back the same, else as JSON. */
 function renderClaim({ text, origin, sources }: StoredClaim): string {
-  const shown = isOneLine(text) ? writeValue(text) : JSON.stringify(text);
+  const shown = isOneLine(text) && readValue(text) === text ? text : JSON.stringify(text);
   return `- ${shown}\n  ${JSON.stringify({ origin, sources })}\n`;
 }
 

@@ -87,11 +87,6 @@ function createSessionFiles(nodesDir: string) {
     return joined.library;
   }
 
-  async function knownPlaces(): Promise<Map<string, readonly string[]>> {
-    places ??= new Map((joined?.library ?? (await load())).places);
-    return places;
-  }
-
   /** False, without a change, where the file was saved by someone else since `before` was read. */
   async function write(file: string, text: string, before: string | null): Promise<boolean> {
     cache.forget(file);
@@ -125,7 +120,8 @@ function createSessionFiles(nodesDir: string) {
   return {
     load,
     async save(nodes: readonly MemoryNode[], read?: ReadonlyMap<string, MemoryNode>): Promise<void> {
-      const where = await knownPlaces();
+      places ??= new Map((joined?.library ?? (await load())).places);
+      const where = places;
       const getPlace = ({ node_id }: MemoryNode): string => where.get(node_id)?.[0] ?? '';
       const groups = grouped(nodes, (node) => `${node.project}\n${node.session_id}\n${getPlace(node)}`);
       for (const group of groups.values()) {
