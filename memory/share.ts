@@ -82,8 +82,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
   async function withShare<T>(use: (share: Share) => Promise<T>, settings = options.settings()): Promise<T> {
     const { url, scope, projects, trusted, raw } = settings;
     const state = url === '' ? null : await stateFile.load();
-    if (state === null || state.url !== url)
-      throw new CometError('usage', 'nothing is shared; begin with: comet-cc share init URL --scope me|team');
+    if (state === null || state.url !== url) throw noneShared();
     await started;
     const passphrase = await options.passphrase(env);
     const isWaiting = (node: MemoryNode): boolean => options.keepsDrafts && isWaitingDraft(node, clock.now());
@@ -230,6 +229,9 @@ function createExchange(parts: Parts, { pullAll, withShare, adopt, closeBus }: O
   };
 }
 
+const noneShared = (): CometError =>
+  new CometError('usage', 'nothing is shared; begin with: comet-cc share init URL --scope me|team');
+
 type Exchange = ReturnType<typeof createExchange>;
 
 /** What the user asks for, with the credentials of the shell that asks. */
@@ -297,15 +299,18 @@ export function createSharing(parts: Parts) {
   return {
     /** Null where nothing is shared. */
     async status() {
-      const { url, scope, projects, trusted } = options.settings();
-      const state = url === '' ? null : await stateFile.load();
-      if (state === null) return null;
+      const { url: held, projects, trusted } = options.settings();
+      const state = await stateFile.load();
+      const url = held || (state?.leaving ?? '');
+      if (state === null || url === '') return null;
       return {
-        ...{ url, scope, projects, name: state.name, machine: state.machine, sealed: state.salt !== null },
+        ...{ url, scope: state.scope, projects, name: state.name, machine: state.machine, sealed: state.salt !== null },
         ...{ pushed_at: state.pushed, pulled_at: state.pulled, waiting: state.outbox.length },
         ...{ restarted: state.restarted, reading: opener.reading() },
         machines: getMachines(state, trusted),
         changed_apart: await opener.changedApart(),
+        /** What it published is still there, because the storage did not answer. */
+        left: held === '',
         problem: exchange.problem(),
       };
     },
@@ -332,7 +337,10 @@ export function createSharing(parts: Parts) {
         const settings = { ...options.settings(), ...(await checkMachines(request, cards, isFirst, passphrase)) };
         const { url, scope, name } = settings;
         const isSame = before !== null && before.url === url && before.scope === scope && before.name === name;
-        if (!isSame) await stateFile.save(newState({ url, scope, name }, passphrase !== null));
+        if (!isSame) {
+          if (before !== null) await withBus(url, (bus) => bus.drop(before.machine));
+          await stateFile.save(newState({ url, scope, name }, passphrase !== null, before));
+        }
         await withShare(async (share) => {
           await pullAll(share);
           await pushAll(share);
@@ -341,22 +349,27 @@ export function createSharing(parts: Parts) {
         return { url, scope, projects: settings.projects, name, machines: cards.length };
       }),
     ...createRequests(parts, opener, exchange),
-    /** Takes this machine's memory off the storage; what was received stays. */
+    /** Takes this machine's memory off the storage, or tries again to; what was received stays, and who it is. */
     leave: (callerEnv: NodeJS.ProcessEnv) =>
       inTurn(async () => {
         use(callerEnv);
-        const left = await withShare((share) => share.leave()).then(
-          () => '',
-          (error: unknown) => {
-            if (error instanceof CometError && error.code === 'usage') throw error;
-            return getMessage(error).split('\n')[0] as string;
-          },
-        );
+        let problem = '';
+        const note = (error: unknown): void => {
+          problem = getMessage(error).split('\n')[0] as string;
+        };
+        const before = await stateFile.load().catch(note);
+        const url = before?.url || before?.leaving;
+        if (before === null || url === '') throw noneShared();
         await options.keepSettings({ url: '', scope: 'me', projects: [], trusted: [], name: '' });
-        await stateFile.remove();
+        if (!before || !url) await stateFile.remove();
+        else {
+          const left = newState({ ...before, url: '' }, before.salt !== null, before);
+          await stateFile.save({ ...left, leaving: url });
+          await withBus(url, (bus) => bus.drop(before.machine)).then(() => stateFile.save(left), note);
+        }
         opener.closeBus();
         exchange.ended();
-        return { problem: left };
+        return { problem };
       }),
     exchange: exchange.exchange,
     wake: exchange.wake,
@@ -421,7 +434,12 @@ function onceEach<T extends string | boolean>(of: (project: string) => T): (proj
 function cached(file: StateFile): StateFile {
   let savedState: Promise<ShareState | null> | null = null;
   return {
-    load: () => (savedState ??= file.load()),
+    async load() {
+      savedState ??= file.load();
+      const state = await savedState;
+      if (state === null) savedState = null;
+      return state;
+    },
     async save(state) {
       await file.save(state);
       savedState = Promise.resolve(state);

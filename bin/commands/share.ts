@@ -162,6 +162,7 @@ const KEPT: Readonly<Record<string, string>> = {
 
 function reportLines(report: ShareReport, nowMs: number): string[] {
   const { url, scope, projects, machines, pushed_at, pulled_at, problem, waiting, restarted } = report;
+  if (report.left) return [oneLine(`sharing has ended; what was published is still in ${url}: comet-cc share leave`)];
   const when = (at: string | null): string => (at === null ? 'never' : localTime(Date.parse(at), nowMs));
   return [
     `${printable(url)}, scope ${scope}, as ${printable(report.name)} (${report.machine})${report.sealed ? ', encrypted' : ''}`,
@@ -218,6 +219,7 @@ function registerEnd(share: Command, context: Context): void {
       term.print(flags, { removed, problem }, () => [
         removed ? 'nothing is shared any more; what came from others stays here' : 'nothing is shared any more',
       ]);
-      if (!removed) term.say(`what this machine published is still there: ${oneLine(problem)}`);
+      const again = `what this machine published is still there: ${problem}; to try again: comet-cc share leave`;
+      if (!removed) throw new CometError('share_failed', again);
     });
 }

@@ -130,7 +130,9 @@ function sessionPart({ sessions: [newest], session_tokens: most }: FullStatus['b
   return `, ${amount(newest.tokens)} of ${amount(most)} in the newest session (models.sessionTokens)`;
 }
 
-function shareLine({ url, scope, machines, pulled_at: at }: NonNullable<FullStatus['share']>, nowMs: number): string {
+function shareLine(report: NonNullable<FullStatus['share']>, nowMs: number): string {
+  const { url, scope, machines, pulled_at: at } = report;
+  if (report.left) return oneLine(`has ended; what was published is still in ${url}: comet-cc share leave`);
   const read = at === null ? 'not read yet' : `read ${localTime(Date.parse(at), nowMs)}`;
   return oneLine(`${url}, scope ${scope}, ${formatCount(machines.length, 'other machine')}, ${read}`);
 }

@@ -32,8 +32,11 @@ interface UninstallOptions {
   readonly log: (line: string) => void;
 }
 
-/** What `--keep-memory` keeps: nodes, raw turns, their schema, folders that share them, the library. The rest is derived. */
-const MEMORY = 'memory journal library schema.json projects.json ontology.json ontologies.json'.split(' ');
+/**
+ * What `--keep-memory` keeps: nodes, raw turns, their schema, folders that share them, the library, and the key by which
+ * other machines know what this one published. The rest is derived.
+ */
+const MEMORY = 'memory journal library share schema.json projects.json ontology.json ontologies.json'.split(' ');
 
 /** In order of removal: the home goes last because it records the changes made elsewhere. */
 export function uninstallSteps(context: Context, { keepMemory, log }: UninstallOptions): UninstallStep[] {

@@ -15,6 +15,9 @@ import { canonicalJson, generateKeys, MACHINE_ID, type Payload, Row } from './ro
 import { newSalt, sealingKey } from './seal.ts';
 import { Head, Peer } from './state.ts';
 
+/** Place of a turn without a row of its own: too large, or received. */
+export const NO_ROW = -1;
+
 /** Rows of one write, and of one read. */
 export const BATCH = 500;
 
@@ -63,7 +66,10 @@ export interface Leaving<Kind extends 'node' | 'task' | 'block'> extends Pick<Sh
 /** What a machine keeps between runs; it holds the private key. */
 export const ShareState = z
   .object({
+    /** '' for a machine that has left. */
     url: z.string(),
+    /** Where its log still lies then. */
+    leaving: z.string().default(''),
     scope: z.enum(['me', 'team']),
     machine: z.string().regex(MACHINE_ID),
     name: z.string(),
@@ -201,13 +207,27 @@ export function createLooked() {
 /** How a machine shares. */
 export type Membership = Pick<ShareState, 'url' | 'scope' | 'name'>;
 
-export function newState(membership: Membership, isSealed: boolean): ShareState {
-  return {
+/** @param before  what the machine was: the others know by its key what it published, and what it may change */
+export function newState(membership: Membership, isSealed: boolean, before: ShareState | null = null): ShareState {
+  const fresh = {
     ...{ ...membership, machine: randomBytes(16).toString('hex'), keys: generateKeys() },
     ...{ next: 0, confirmed: null, outbox: [], known: {}, peers: {}, turns: {}, erasing: [] },
-    ...{ raw: false, refused: {}, left: [], restarted: null, pushed: null, pulled: null },
-    salt: isSealed ? newSalt() : null,
+    ...{ raw: false, refused: {}, left: [], restarted: null, pushed: null, pulled: null, leaving: '' },
+    salt: isSealed ? (before?.salt ?? newSalt()) : null,
   };
+  if (before?.scope !== membership.scope) return fresh;
+  const { machine, keys, known, turns, peers } = withoutLog(before);
+  const head = { sequence: 0, digest: '' };
+  const unread = Object.entries(peers).map(([id, peer]) => [id, { ...peer, head }] as const);
+  return { ...fresh, machine, keys, known, turns, peers: Object.fromEntries(unread) };
+}
+
+/** While nothing of this machine is on the storage: all that leaves is published again, in versions above the last. */
+export function withoutLog(state: ShareState): ShareState {
+  const unsent = { digest: '', source: '', sequences: [] };
+  const known = Object.fromEntries(Object.entries(state.known).map(([id, each]) => [id, { ...each, ...unsent }]));
+  const turns = Object.fromEntries(Object.entries(state.turns).filter(([, { sequence }]) => sequence === NO_ROW));
+  return { ...state, next: 0, confirmed: null, outbox: [], erasing: [], known, turns };
 }
 
 export type ShareContext = Awaited<ReturnType<typeof openContext>>;

@@ -4,9 +4,10 @@ import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
 import type { TaskText } from '../tasks/task-files.ts';
 import { saveBlocks } from './pages.ts';
-import { BATCH, getDigest, type ShareContext, type SharedNode, type ShareState } from './parts.ts';
+import { BATCH, getDigest, NO_ROW, type ShareContext, type SharedNode, type ShareState } from './parts.ts';
 import {
   type BlockPayload,
+  canonicalJson,
   findTask,
   type Payload,
   type Row,
@@ -27,7 +28,7 @@ import {
   strayRedirects,
 } from './state.ts';
 import { digestOfTask, planTask } from './tasks.ts';
-import { NO_ROW, unpack } from './turns.ts';
+import { unpack } from './turns.ts';
 
 /** Rows that are checked without a pause: a signature takes some 0.2 ms, and requests pass meanwhile. */
 const SLICE = 10;
@@ -52,7 +53,8 @@ export function createPull(context: ShareContext): () => Promise<void> {
     if (typeof card === 'string') return keep({ refused: { ...state().refused, [machine]: card } });
     const head = { sequence: 0, digest: rowDigest(machine, first) };
     const name = getLabel(machine, card.name, Object.values(state().peers));
-    let peer: Peer = pinned ?? { machine, card, name, head };
+    const isSame = pinned !== null && canonicalJson(pinned.card) === canonicalJson(card);
+    let peer: Peer = isSame ? pinned : { machine, card, name, head: pinned?.head ?? head };
     const headRow = rows.find(({ sequence }) => sequence === peer.head.sequence);
     if (!isContinued(peer, headRow ?? null)) {
       peer = { ...peer, head };

@@ -26,7 +26,5 @@ export async function openShare(parts: ShareParts, state: ShareState) {
       const head = { sequence: 0, digest: '' };
       await context.keep({ known: Object.fromEntries(unread), peers: { ...peers, [machine]: { ...peer, head } } });
     },
-    /** Takes the machine's log off the bus; what was received stays. */
-    leave: () => parts.bus.drop(context.state().machine),
   };
 }

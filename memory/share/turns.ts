@@ -5,15 +5,13 @@ import { redactTurn } from '../ingest/redact-turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
 import { parseTurn, renderTurn } from '../model/turn-schema.ts';
-import type { ShareContext } from './parts.ts';
+import { NO_ROW, type ShareContext } from './parts.ts';
 import { MAX_PAYLOAD_CHARS, type TurnPayload } from './row.ts';
 
 /** Of a turn as text: a row that unpacks to more is refused. */
 const MAX_TURN_BYTES = 32 * 1024 * 1024;
 /** Packed characters that are signed before they are sent. */
 const CHUNK_CHARS = 4 * 1024 * 1024;
-/** Place of a turn without a row of its own: too large, or received. */
-export const NO_ROW = -1;
 
 /** A verbatim turn, below a memory that stands for it. */
 export interface LeavingTurn {

@@ -5,16 +5,18 @@ import {
   BATCH,
   getDigest,
   type Leaving,
+  NO_ROW,
   newState,
   type ShareContext,
   type SharedNode,
   type ShareState,
+  withoutLog,
 } from './parts.ts';
 import { canonicalJson, MAX_PAYLOAD_CHARS, type Payload, type Row, rowDigest, signRow } from './row.ts';
 import { seal } from './seal.ts';
 import { type Head, OWN, planPublish } from './state.ts';
 import { changedTasks } from './tasks.ts';
-import { type LeavingTurn, NO_ROW, nextTurns, withoutGone, withUnsentTurns } from './turns.ts';
+import { type LeavingTurn, nextTurns, withoutGone, withUnsentTurns } from './turns.ts';
 
 /** Nodes that are looked at, and rows that are signed, without a pause. */
 const SLICE = 200;
@@ -27,13 +29,8 @@ export function createWriter(context: ShareContext) {
 
   /** As another machine, or from the beginning: everything that leaves is queued once more. */
   async function startOver(why: 'copy' | 'lost', identity: Partial<ShareState> = {}): Promise<void> {
-    const unsent = { digest: '', source: '', sequences: [] };
-    const entries = Object.entries(state().known).map(([id, each]) => [id, { ...each, ...unsent }]);
-    const turns = Object.fromEntries(Object.entries(state().turns).filter(([, { sequence }]) => sequence === NO_ROW));
-    const empty = { next: 0, confirmed: null, outbox: [], erasing: [], turns };
     const restarted = { why, at: new Date(context.now()).toISOString() };
-    await keep({ ...identity, ...empty, restarted, known: Object.fromEntries(entries) });
-    context.looked.stamp = '';
+    await keep({ ...withoutLog(state()), ...identity, restarted });
     await queue(context);
   }
 
@@ -169,9 +166,10 @@ async function sharedPages({ memory, rules, state }: ShareContext) {
 async function queue(context: ShareContext): Promise<void> {
   const { looked, rules, state, keep } = context;
   const stamp = getStamp(context, (await context.removed.load()).length);
-  const { changed, tasks, blocks, gone, withdrawn } = await pending(context, looked.stamp === stamp ? [] : undefined);
-  looked.stamp = '';
   const { next: first } = state();
+  const isLookedAt = first > 0 && looked.stamp === stamp;
+  const { changed, tasks, blocks, gone, withdrawn } = await pending(context, isLookedAt ? [] : undefined);
+  looked.stamp = '';
   // A task that was made again under its name finds it free.
   const left = withoutGone(context, new Set([...gone, ...withdrawn]));
   const lists = [changed, tasks, blocks.leaving, blocks.faded, gone, withdrawn, left.rows];

@@ -365,6 +365,14 @@ describe('a team', () => {
     expect(await list()).toEqual([]);
     expect(await inBucket('albatross')).toBe(false);
 
+    server.fail('denied');
+    expect(await anna.run(['share', 'leave', '--yes'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/still there.*not accepted.*to try again: comet-cc share leave/),
+    });
+    server.fail('none');
+    for (const args of [['share', 'status'], ['status']])
+      expect((await anna.run(args)).stdout).toContain(`is still in ${url}`);
     expect(await share(anna, 'leave', '--yes')).toEqual({ removed: true, problem: '' });
     expect(await share(anna, 'status')).toBeNull();
     expect((await anna.run(['config'])).stdout).not.toMatch(/^share\.(?!interval)/m);

@@ -106,11 +106,13 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
     const memory = await readFolder(path.join(rig.home.home, 'memory'));
     await writeFile(path.join(rig.home.home, 'mine.txt'), 'not yours');
     await rig.home.run(['config', 'set', 'share.url', 's3://bucket/memory']);
+    await mkdir(path.join(rig.home.home, 'share'));
     const { code, stderr } = await rig.home.run(['uninstall', '--keep-memory', '--yes'], { env });
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('your memories are in it') });
     expect(stderr).toContain('published stays in s3://bucket/memory: comet-cc share leave first');
     expect((await readdir(rig.home.home)).sort()).toEqual([
       ...['journal', 'memory', 'mine.txt', 'ontology.json', 'ontology.schema.json', 'projects.json', 'schema.json'],
+      'share',
     ]);
     expect(await readFolder(path.join(rig.home.home, 'memory'))).toEqual(memory);
     await rig.home.json(['start', '--json']);

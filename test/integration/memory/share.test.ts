@@ -2,19 +2,28 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { CometError } from '../../../common/errors.ts';
+import type { MemoryNode } from '../../../memory/model/node.ts';
 import type { Bus } from '../../../memory/share/bus.ts';
 import { createFadedFile } from '../../../memory/share/fs.ts';
 import type { ShareSettings, ShareState } from '../../../memory/share/parts.ts';
+import { parseArchive, renderArchive } from '../../../memory/storage/archive.ts';
 import { createInMemoryBus } from '../../helpers/in-memory-bus.ts';
 import { createMemoryFactFiles } from '../../helpers/memory-fact-files.ts';
 import { createDisk, openRig } from '../../helpers/memory-rig.ts';
+import { makeNode } from '../../helpers/nodes.ts';
 import { talk } from '../../helpers/turns.ts';
+
+const SHOP = 'github.com/acme/shop';
 
 let dir: string;
 beforeAll(async () => {
   dir = await mkdtemp(path.join(os.tmpdir(), 'comet-test-'));
 });
 afterAll(() => rm(dir, { recursive: true, force: true }));
+
+const getNode = (number: number, over: Partial<MemoryNode>): MemoryNode =>
+  makeNode({ node_id: `mem_20260301_101500_00000${number}`, project: SHOP, written_by: 'user', ...over });
 
 /** A machine with facts; nothing is exchanged unless a test asks for it. */
 async function openMachine(
@@ -62,6 +71,15 @@ async function openMachine(
     },
     join: (isFirst: boolean, url = 's3://x') =>
       sharing.join({ url, scope: isFirst ? 'me' : null, projects: null, name }, isFirst, {}),
+    joinTeam: (isFirst: boolean, as = name) =>
+      sharing.join({ url: 's3://x', scope: 'team', projects: [SHOP], name: as }, isFirst, {}),
+    remember: (number: number, over: Partial<MemoryNode>) =>
+      memory.imports.importArchive(renderArchive({ nodes: [getNode(number, over)], briefs: [] }, 'jsonl')),
+    known: async () =>
+      parseArchive(await memory.library.exportAll('jsonl'))
+        .nodes.map(({ summary, source_links: [label = 'own'] }) => `${label}: ${summary}`)
+        .sort(),
+    refused: async () => (await sharing.status())?.machines.map(({ name, refused }) => `${name}${refused}`),
     exchange: async (): Promise<void> => {
       await sharing.pull({});
       await sharing.push({});
@@ -146,4 +164,101 @@ it('does not join with a passphrase where the others share without one', async (
   await open.join(true);
   await expect(sealed.join(false)).rejects.toThrow(/not encrypted there: join without a passphrase/);
   for (const { memory } of [open, sealed]) await memory.maintenance.close();
+});
+
+it('a member of a team who left comes back as the same one, whose memories the others take again', async () => {
+  const bus = createInMemoryBus();
+  const [anna, bob] = [await openMachine(bus, 'anna'), await openMachine(bus, 'bob')];
+  await anna.remember(1, { summary: 'the gateway uses port 7443' });
+  await anna.joinTeam(true);
+  await bob.remember(2, { summary: 'the queue has 3 workers' });
+  await bob.joinTeam(false);
+  await anna.exchange();
+  const machine = (await anna.sharing.status())?.machine;
+  await anna.sharing.leave({});
+  expect(await anna.sharing.status()).toBeNull();
+  await bob.exchange();
+
+  await anna.remember(1, { summary: 'the gateway uses port 9999' });
+  await bob.remember(2, { summary: 'the queue has 5 workers' });
+  await bob.exchange();
+  await anna.joinTeam(false);
+  expect(await anna.sharing.status()).toMatchObject({ machine, restarted: null });
+  await bob.exchange();
+  const both = (label: string, other: string) => [
+    `${label}: the gateway uses port 9999`,
+    `${other}: the queue has 5 workers`,
+  ];
+  expect(await anna.known()).toEqual(both('own', 'teammate:bob'));
+  expect((await bob.known()).sort()).toEqual(both('teammate:anna', 'own').sort());
+  expect([await anna.refused(), await bob.refused()]).toEqual([['bob'], ['anna']]);
+
+  // Under another name it is still the same machine.
+  await anna.sharing.leave({});
+  await anna.joinTeam(false, 'ann');
+  await bob.exchange();
+  expect(await bob.refused()).toEqual(['ann']);
+  expect((await bob.known()).sort()).toEqual(both('teammate:ann', 'own').sort());
+
+  // A machine that is only called the same takes nothing over.
+  const eve = await openMachine(bus, 'ann');
+  await eve.remember(1, { summary: 'the gateway is gone' });
+  await eve.joinTeam(false);
+  await bob.exchange();
+  expect((await bob.known()).sort()).toEqual(both('teammate:ann', 'own').sort());
+  expect(await bob.refused()).toEqual(['ann', expect.stringMatching(/^ann-.*id of a memory that is not its own/)]);
+  for (const { memory } of [anna, bob, eve]) await memory.maintenance.close();
+});
+
+it('a machine that left publishes what it changed since in later versions, and removes what it removed since', async () => {
+  const bus = createInMemoryBus();
+  const [one, two] = [await openMachine(bus, 'eight'), await openMachine(bus, 'nine')];
+  await one.remember(1, { summary: 'first' });
+  await one.join(true);
+  await one.remember(1, { summary: 'second' });
+  await one.remember(2, { summary: 'to be removed' });
+  await one.exchange();
+  await two.join(false);
+  expect(await two.known()).toEqual(['own: second', 'own: to be removed']);
+  await one.sharing.leave({});
+  await one.remember(1, { summary: 'third' });
+  await one.memory.library.remove([getNode(2, {}).node_id]);
+  await one.join(false);
+  await two.exchange();
+  expect(await two.known()).toEqual(['own: third']);
+  for (const { memory } of [one, two]) await memory.maintenance.close();
+});
+
+it('ends where the storage does not answer, and takes back what it published at the next try', async () => {
+  const bus = createInMemoryBus();
+  let isAway = false;
+  const drop = async (machine: string): Promise<void> => {
+    if (isAway) throw new CometError('share_failed', 's3://x cannot be used: the credentials are not accepted');
+    await bus.drop(machine);
+  };
+  const one = await openMachine({ ...bus, drop }, 'ten');
+  await one.remember(1, { summary: 'the gateway uses port 7443' });
+  await one.join(true);
+  const { machine = '' } = (await one.sharing.status()) ?? {};
+  isAway = true;
+  for (let tries = 0; tries < 2; tries += 1) {
+    expect(await one.sharing.leave({})).toEqual({ problem: expect.stringContaining('not accepted') });
+    expect(await one.sharing.status()).toMatchObject({ url: 's3://x', left: true });
+    await expect(one.sharing.push({})).rejects.toThrow(/nothing is shared/);
+  }
+  isAway = false;
+  expect(await one.sharing.leave({})).toEqual({ problem: '' });
+  expect(await bus.machines()).toEqual([]);
+  expect(await one.sharing.status()).toBeNull();
+  await expect(one.sharing.leave({})).rejects.toThrow(/nothing is shared/);
+
+  // Who left without the storage, and joins again, is not taken for a copy of itself.
+  await one.join(true);
+  isAway = true;
+  await one.sharing.leave({});
+  isAway = false;
+  await one.join(true);
+  expect(await one.sharing.status()).toMatchObject({ machine, restarted: null, waiting: 0, problem: '' });
+  expect(await bus.read(machine, 0, 9)).toHaveLength(2);
+  await one.memory.maintenance.close();
 });

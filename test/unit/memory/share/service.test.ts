@@ -168,7 +168,7 @@ describe('three machines of one person', () => {
     await syncAll(one, two, three);
     const list = () => getMachines(one.state(), []).map(({ machine }) => machine);
     expect(list().sort()).toEqual([two, three].map((home) => home.state().machine).sort());
-    await (await two.open()).leave();
+    await bus.drop(two.state().machine);
     await one.sync();
     expect(list()).toEqual([three.state().machine]);
     await two.sync();
