@@ -158,9 +158,27 @@ function logSchema(): Schema {
   return getSchema(new arrow.Field('sequence', new arrow.Float64(), true), ...texts);
 }
 
-function connectTo(uri: string, env: NodeJS.ProcessEnv): Promise<Connection> {
-  const credentials = Object.entries(env).filter(([name, value]) => CREDENTIALS.test(name) && value !== undefined);
-  const given = Object.fromEntries(credentials.map(([name, value = '']) => [NAMES[name] ?? name.toLowerCase(), value]));
+/** Azure's connection string, which LanceDB does not read. With a signature, the address alone may name the account. */
+function readAzure(text: string): Record<string, string> {
+  const parts = text.split(';').map((part) => [part, part.indexOf('=')] as const);
+  const said = new Map(parts.map(([part, at]) => [part.slice(0, at).trim().toLowerCase(), part.slice(at + 1).trim()]));
+  const get = (name: string): string => said.get(name) ?? '';
+  const host = `${get('accountname')}.blob.${get('endpointsuffix') || 'core.windows.net'}`;
+  const url = get('blobendpoint') || `${get('defaultendpointsprotocol') || 'https'}://${host}`;
+  return {
+    azure_storage_account_name: get('accountname') || (url.split('//')[1]?.split('.')[0] ?? ''),
+    azure_storage_account_key: get('accountkey'),
+    azure_storage_sas_token: get('sharedaccesssignature'),
+    azure_storage_endpoint: trimEnd(url, '/'),
+    allow_http: url.startsWith('http:') ? 'true' : '',
+  };
+}
+
+function connectTo(uri: string, { AZURE_STORAGE_CONNECTION_STRING: azure = '', ...env }: NodeJS.ProcessEnv) {
+  const credentials = Object.entries(env).filter(([name]) => CREDENTIALS.test(name));
+  const named = credentials.map(([name, value = '']) => [NAMES[name] ?? name.toLowerCase(), value] as const);
+  const all = [...named, ...(azure === '' ? [] : Object.entries(readAzure(azure)))];
+  const given = Object.fromEntries(all.filter(([, value]) => value !== ''));
   if (!uri.startsWith(CLOUD)) {
     const session = new Session(CACHE_BYTES, CACHE_BYTES);
     return connect(`${trimEnd(uri, '/')}/machines`, { storageOptions: { ...PATIENCE, ...given }, session });
@@ -250,7 +268,8 @@ function orNone(error: unknown): null {
 
 const LOG_IN = 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or log in to the cloud';
 const LOG_INS: Readonly<Record<string, string>> = {
-  'az://': 'set AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY, or AZURE_USE_AZURE_CLI=true after az login',
+  'az://':
+    'set AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_ACCOUNT and _KEY, or AZURE_USE_AZURE_CLI=true after az login',
   'gs://': 'set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login',
 };
 

@@ -246,3 +246,40 @@ async function startCloud(key: string) {
     },
   };
 }
+
+describe("Azure's connection string", () => {
+  const key = Buffer.alloc(32, 7).toString('base64');
+
+  it.each([
+    [
+      'key',
+      (at: string) => `DefaultEndpointsProtocol=http;AccountName=shop;AccountKey=${key};BlobEndpoint=${at}/shop/`,
+    ],
+    ['signature', (at: string) => `BlobEndpoint=${at}/shop;SharedAccessSignature=sv=2024&sig=a%2Fb%3D`],
+  ])('signs requests to its own address with its %s, which no error names', async (kind, said) => {
+    const asked: string[] = [];
+    const server = http.createServer(({ url, headers }, response) => {
+      asked.push(`${headers.authorization ?? ''} ${url}`);
+      response.writeHead(403, { 'content-type': 'application/xml' });
+      response.end('<?xml version="1.0"?><Error><Code>AuthenticationFailed</Code></Error>');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const env = { AZURE_STORAGE_KEY: '', AZURE_STORAGE_CONNECTION_STRING: said(address) };
+    const failed = await openLanceBus({ uri: 'az://box/team', env }, {})
+      .then((bus) => bus.machines())
+      .catch((error: unknown) => String(error));
+    await new Promise((resolve) => server.close(resolve));
+    expect(failed).toContain('credentials are not accepted');
+    for (const secret of [key, 'sig=']) expect(failed).not.toContain(secret);
+    expect(asked[0]).toMatch(
+      kind === 'key' ? /^SharedKey shop:\S+ \/shop\/box\?/ : /^ \/shop\/box\?.*&sv=2024&sig=a%2Fb%3D/,
+    );
+  });
+
+  it('without an address leads to the one of the account in its cloud', async () => {
+    const env = { AZURE_STORAGE_CONNECTION_STRING: `AccountName=x;AccountKey=${key};EndpointSuffix=storage.invalid` };
+    const bus = openLanceBus({ uri: 'az://box/team', env }, {}).then((opened) => opened.machines());
+    await expect(bus).rejects.toThrow(/the storage does not answer.*https:\/\/x\.blob\.storage\.invalid\/box/);
+  });
+});

@@ -21,8 +21,8 @@ test.each([
 
 test.each([
   ['s3://b', 'Failed to get AWS credentials: ProviderError(…)', 'set AWS_ACCESS_KEY_ID'],
-  ['az://b', 'no Azure account name in URI, and no storage account configured.', 'set AZURE_STORAGE_ACCOUNT'],
-  ['az://b', 'uri: Some(http://169.254.169.254/metadata/identity/oauth2/token', 'set AZURE_STORAGE_ACCOUNT'],
+  ['az://b', 'no Azure account name in URI, and no storage account configured.', 'set AZURE_STORAGE_CONNECTION_STRING'],
+  ['az://b', 'uri: Some(http://169.254.169.254/metadata/identity/oauth2/token', 'set AZURE_STORAGE_CONNECTION_STRING'],
   [
     'az://b',
     '<Code>ContainerNotFound</Code> uri: Some(http://127.0.0.1:1/x), sending request',
