@@ -3,7 +3,8 @@ import type { Consolidator } from './consolidation/consolidation.ts';
 import { withFreshFiles } from './edit.ts';
 import { renderSection } from './model/markdown.ts';
 import type { MemoryNode, StoredBrief } from './model/node.ts';
-import type { MemoryParts } from './parts.ts';
+import type { MemoryOptions, MemoryParts } from './parts.ts';
+import { findTask, taskKey } from './share/row.ts';
 import { type ArchivedPage, type ArchiveFormat, parseArchive, renderArchive, scrubbed } from './storage/archive.ts';
 import type { SnapshotInfo } from './storage/fs/snapshot-files.ts';
 import { archivedFiles } from './storage/snapshot.ts';
@@ -12,7 +13,9 @@ import { withoutUserMark } from './text/validity.ts';
 export type Archives = ReturnType<typeof createArchives>;
 
 /** Nodes and briefs as one text: exports and snapshots. */
-export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBackBriefs'>) {
+export function createArchives(
+  parts: MemoryParts & Pick<Consolidator, 'takeBackBriefs'> & Pick<MemoryOptions, 'share'>,
+) {
   const { nodeFiles, redactor, snapshots, catalogue, snapshooter, store, topicPages, removal } = parts;
   async function saveBriefs(briefs: readonly StoredBrief[], wins: (old: StoredBrief, fresh: StoredBrief) => boolean) {
     let writtenCount = 0;
@@ -53,7 +56,10 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
         const read = parseArchive(text);
         const isWhole = again || !removal.hasForgotten();
         const kept = isWhole ? read : scrubbed(read, removal.isForgotten, (id) => catalogue.get(id) !== undefined);
-        const { nodes, briefs, pages, tasks = [], facts = [] } = kept;
+        const { nodes, briefs, pages, facts = [] } = kept;
+        const ownTasks = isTrusted ? (kept.tasks ?? []) : [];
+        const removed = new Set(again ? [] : await parts.share?.removed.load());
+        const tasks = ownTasks.filter((file) => !removed.has(taskKey(findTask(file) ?? { name: '', created: '' })));
         const before = new Map(nodes.map(({ node_id }) => [node_id, catalogue.get(node_id)]));
         const clean: MemoryNode[] = await Promise.all(nodes.map(redacted));
         const fresh = clean.map((node) => {
@@ -73,10 +79,10 @@ export function createArchives(parts: MemoryParts & Pick<Consolidator, 'takeBack
           kind: 'nodes' as const,
           ...{ added, replaced: changed.length - added, unchanged: nodes.length - changed.length },
           /** Because the user had removed them. */
-          skipped: read.nodes.length - nodes.length,
+          skipped: read.nodes.length - nodes.length + ownTasks.length - tasks.length,
           briefs: written,
           pages: await savePages(own, false),
-          tasks: isTrusted ? await restoreTasks(await redacted(tasks), parts.tasks) : 0,
+          tasks: await restoreTasks(await redacted(tasks), parts.tasks),
         };
       }),
     /** Newest first. */

@@ -58,10 +58,11 @@ export async function createMemory(options: MemoryOptions) {
   void libraryBlock.refresh();
   const shared = { ...parts, libraryBlock, sessions, started, follow, resolve, isClosing, onActivity: schedule.reset };
   const details = createDetails(shared);
-  const archives = createArchives({ ...shared, takeBackBriefs: consolidator.takeBackBriefs });
+  const { share } = options;
+  const archives = createArchives({ ...shared, takeBackBriefs: consolidator.takeBackBriefs, ...(share && { share }) });
   const { imports, progress } = createImports({ ...shared, archives });
 
-  const sharing = options.share === undefined ? null : createSharing({ ...shared, share: options.share });
+  const sharing = share === undefined ? null : createSharing({ ...shared, share });
 
   async function close(): Promise<void> {
     await sharing?.close();

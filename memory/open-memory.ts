@@ -89,8 +89,9 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
   const getProject = await openProjectOf(parts, journal);
   const { root: dir } = libraryPaths(config.library.dir, paths);
   const inbox = createMutex();
-  const shared = await getShare(parts);
-  const onRemove = async (task: Task) => shared.share?.removed.add([taskKey(task)]);
+  const removed = createIdSetFile(path.join(paths.shareDir, 'removed'), SHARED_ID);
+  const shared = await getShare(parts, removed);
+  const onRemove = (task: Task) => removed.add([taskKey(task)]);
   let memory: OpenedParts['memory'] | null = null;
   const isTakenBack = (nodeId: string, text: string) => memory?.library.isTakenBack(nodeId, text) ?? false;
   const opening = { ...parts, quota: parts.budget, getProject, model, randomHex, exclusive: inbox, onRemove };
@@ -159,27 +160,27 @@ function assembleMemory({ memory, tasks, problems, embedder }: OpenedParts): Ope
 }
 
 /** LanceDB connects to the storage when something is shared, not before. */
-async function getShare({ share, config, env, paths }: OpenMemoryOptions): Promise<Pick<MemoryOptions, 'share'>> {
+async function getShare({ share, config, env, paths }: OpenMemoryOptions, removed: IdSetFile) {
   if (share === undefined) return {};
   const { createFadedFile, createStateFile, readPassphrase } = await import('./share/fs.ts');
-  const { createIdSetFile } = await import('./storage/fs/set-files.ts');
-  const removed = createIdSetFile(path.join(paths.shareDir, 'removed'), SHARED_ID);
+  const stateFile = createStateFile(paths.shareDir);
   const faded = createFadedFile(path.join(paths.shareDir, 'faded'));
+  // A machine that left may come back.
   const whereShared = (add: IdSetFile['add']) => async (ids: readonly string[]) => {
-    if (share.settings().url !== '') await add(ids);
+    if (stateFile.isThere()) await add(ids);
   };
   return {
     share: {
       ...share,
       openBus: async (uri, env) => (await import('./share/lancedb/bus.ts')).openLanceBus({ uri, env }, share.ownEnv),
-      stateFile: createStateFile(paths.shareDir),
+      stateFile,
       removed: { ...removed, add: whereShared(removed.add) },
       faded: { ...faded, add: whereShared(faded.add) },
       passphrase: async (env) =>
         env['COMET_CC_SHARE_PASSPHRASE'] || (await readPassphrase(path.join(paths.shareDir, 'passphrase'))),
       keepsDrafts: config.llm === 'claude' || config.llm === 'openai',
       env,
-    },
+    } satisfies MemoryOptions['share'],
   };
 }
 

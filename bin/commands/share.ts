@@ -216,9 +216,7 @@ function registerEnd(share: Command, context: Context): void {
       const env = credentials(context.env);
       const { problem } = await getEngine(context.paths).call('share/leave', { env });
       const removed = problem === '';
-      term.print(flags, { removed, problem }, () => [
-        removed ? 'nothing is shared any more; what came from others stays here' : 'nothing is shared any more',
-      ]);
+      term.print(flags, { removed, problem }, () => ['nothing is shared any more; what came from others stays here']);
       const again = `what this machine published is still there: ${problem}; to try again: comet-cc share leave`;
       if (!removed) throw new CometError('share_failed', again);
     });

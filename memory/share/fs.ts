@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createMutex } from '../../common/async.ts';
@@ -25,7 +26,7 @@ type Lines = Readonly<Record<string, unknown>>;
  * few do, and writing all of them each time would hold up requests. Rows that wait are in a file of their own, whose
  * bytes go when they have left.
  */
-export function createStateFile(dir: string): StateFile {
+export function createStateFile(dir: string): StateFile & { isThere(): boolean } {
   const [file, outboxFile] = [path.join(dir, 'state.jsonl'), path.join(dir, 'outbox.json')];
   let saved: { readonly state: SavedState; readonly sequences: ReadonlySet<number> } | null = null;
   let queued: ReadonlySet<number> = new Set();
@@ -62,6 +63,7 @@ export function createStateFile(dir: string): StateFile {
   }
 
   return {
+    isThere: () => existsSync(file),
     async load() {
       const text = await readPrivate(file);
       if (text === null) return null;

@@ -55,11 +55,15 @@ describe('comet-cc task', () => {
     const file = path.join(rig.home.user, 'export.jsonl');
     await rig.home.run(['memory', 'export', '--format', 'jsonl', '--out', file]);
     await rm(later.file);
-    const { stdout: restored } = await rig.home.run(['memory', 'import', file, '--as', 'export', '--yes']);
-    expect(restored).toContain('0 added, 0 replaced, 0 as they were; 0 briefs, 0 pages, 1 task\n');
+    const bringBack = async (...flags: string[]): Promise<string> =>
+      (await rig.home.run(['memory', 'import', file, '--as', 'export', '--yes', ...flags])).stdout;
+    expect(await bringBack()).toContain('0 added, 0 replaced, 0 as they were; 0 briefs, 0 pages, 1 task\n');
     await task('done', added.id.slice(0, 5));
     await task('rm', later.name, '--yes');
+    expect(await bringBack()).toContain('0 tasks\n1 skipped because you removed them; --again imports them');
     expect(await list()).toEqual([]);
+    expect(await bringBack('--again')).toContain(', 1 task\n');
+    await task('rm', later.name, '--yes');
     expect((await list('--done')).map(({ id, status }) => [id, status])).toEqual([[added.id, 'done']]);
     expect(await readdir(path.join(rig.home.home, 'library/tasks/active'))).toEqual([]);
   });
