@@ -12,10 +12,10 @@ import { withoutUserMark } from './text/validity.ts';
 
 export type Archives = ReturnType<typeof createArchives>;
 
+type Parts = MemoryParts & Pick<Consolidator, 'takeBackBriefs'> & Pick<MemoryOptions, 'share'>;
+
 /** Nodes and briefs as one text: exports and snapshots. */
-export function createArchives(
-  parts: MemoryParts & Pick<Consolidator, 'takeBackBriefs'> & Pick<MemoryOptions, 'share'>,
-) {
+export function createArchives(parts: Parts) {
   const { nodeFiles, redactor, snapshots, catalogue, snapshooter, store, topicPages, removal } = parts;
   async function saveBriefs(briefs: readonly StoredBrief[], wins: (old: StoredBrief, fresh: StoredBrief) => boolean) {
     let writtenCount = 0;
@@ -75,14 +75,14 @@ export function createArchives(
         const written = await saveBriefs(cleanBriefs, (old, brief) => brief.updated_at > old.updated_at);
         const own = isTrusted && pages !== undefined ? await redacted(pages) : undefined;
         if (isTrusted) await parts.facts.restore(await redacted(facts), false);
+        let restored = 0;
+        for (const file of await redacted(tasks)) if (await parts.tasks.restore(file)) restored += 1;
         return {
           kind: 'nodes' as const,
           ...{ added, replaced: changed.length - added, unchanged: nodes.length - changed.length },
           /** Because the user had removed them. */
           skipped: read.nodes.length - nodes.length + ownTasks.length - tasks.length,
-          briefs: written,
-          pages: await savePages(own, false),
-          tasks: await restoreTasks(await redacted(tasks), parts.tasks),
+          ...{ briefs: written, pages: await savePages(own, false), tasks: restored },
         };
       }),
     /** Newest first. */
@@ -105,13 +105,6 @@ export function createArchives(
         return { restored: changed.length, removed: remove.length, briefs, pages, undo: before };
       }),
   };
-}
-
-/** Returns how many had a free name. */
-async function restoreTasks(files: readonly ArchivedPage[], tasks: MemoryParts['tasks']): Promise<number> {
-  let restored = 0;
-  for (const file of files) if (await tasks.restore(file)) restored += 1;
-  return restored;
 }
 
 const capped = <T extends { readonly origin?: Origin }>(item: T): T =>

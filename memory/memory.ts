@@ -58,11 +58,10 @@ export async function createMemory(options: MemoryOptions) {
   void libraryBlock.refresh();
   const shared = { ...parts, libraryBlock, sessions, started, follow, resolve, isClosing, onActivity: schedule.reset };
   const details = createDetails(shared);
-  const { share } = options;
-  const archives = createArchives({ ...shared, takeBackBriefs: consolidator.takeBackBriefs, ...(share && { share }) });
+  const archives = createArchives({ ...options, ...shared, takeBackBriefs: consolidator.takeBackBriefs });
   const { imports, progress } = createImports({ ...shared, archives });
 
-  const sharing = share === undefined ? null : createSharing({ ...shared, share });
+  const sharing = options.share === undefined ? null : createSharing({ ...shared, share: options.share });
 
   async function close(): Promise<void> {
     await sharing?.close();

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { CometError } from '../common/errors.ts';
 import { grouped, LruMap } from '../common/map.ts';
+import { renderPage } from './model/page.ts';
 import {
   changeBlocks,
   countLabels,
@@ -9,12 +10,11 @@ import {
   factsRef,
   findBlocks,
   getRef,
-  type PageBlock,
   pageKey,
   type ReceivedBlock,
 } from './pages/page-blocks.ts';
 import type { MemoryParts } from './parts.ts';
-import type { BlockChange, FadedFacts, SharedBlocks, SharedMemory } from './share/parts.ts';
+import type { BlockChange, FadedFacts, SharedBlocks } from './share/parts.ts';
 import { changeFacts, findFacts } from './storage/fact-markdown.ts';
 
 const TRIES = 3;
@@ -94,11 +94,12 @@ function createFacts({ facts }: Parts, redact: Redact) {
       const { lines } = await readFactTexts(getKey);
       const removals = lines.filter(({ isOwn, block }) => isOwn && removed.has(block.key));
       const fresh = added.filter(({ block }) => block.page.kind === 'facts').map(({ block }) => block);
-      const projectsByPage = new Map(lines.map(({ project, block }) => [block.page.project, project]));
-      const ofBlock = ({ page }: Pick<PageBlock, 'page'>): string => projectsByPage.get(page.project) ?? page.project;
-      for (const project of new Set([...removals.map((line) => line.project), ...fresh.map(ofBlock)])) {
+      for (const project of new Set([
+        ...removals.map((line) => line.project),
+        ...fresh.map(({ page }) => page.project),
+      ])) {
         const change = {
-          added: fresh.filter((block) => ofBlock(block) === project).map(({ text }) => text),
+          added: fresh.filter(({ page }) => page.project === project).map(({ text }) => text),
           removed: new Set(removals.filter((line) => line.project === project).map(({ raw }) => raw)),
         };
         await facts.rewrite(project, (text) => changeFacts(project, text, change));
@@ -108,9 +109,7 @@ function createFacts({ facts }: Parts, redact: Redact) {
 }
 
 /** What people write into pages, plans and fact files, as far as sharing reads and changes it. */
-export function createSharedPages(
-  parts: Parts,
-): Pick<SharedMemory, 'blocks' | 'saveBlocks' | 'changedApart' | 'dropFaded'> {
+export function createSharedPages(parts: Parts) {
   const { topicPages, factFiles, share } = parts;
   /** Texts that were read before, without looking at them again. */
   const redacted = new LruMap<string, string>(MOST_KNOWN);
@@ -118,7 +117,7 @@ export function createSharedPages(
   const pages = createPages(parts, redact);
   const facts = createFacts(parts, redact);
   return {
-    async blocks(getKey): Promise<SharedBlocks> {
+    async blocks(getKey: KeyOf): Promise<SharedBlocks> {
       const written = await pages.blocks(getKey);
       const stated = await facts.read(getKey);
       const own = stated.lines.filter((line) => line.isOwn).map(({ block }) => block);
@@ -132,13 +131,30 @@ export function createSharedPages(
         },
       };
     },
-    async saveBlocks(change) {
+    /** @param getKey  the remote of a folder that joined it, else the project itself */
+    async adopt(getKey: KeyOf): Promise<void> {
+      const shelf = await topicPages.shelf();
+      for (const [stem, page] of shelf.pages) {
+        const [name, project] = [`topics/${stem}.md`, getKey(page.head.project)];
+        if (project === page.head.project) continue;
+        const after = renderPage({ ...page, head: { ...page.head, project } });
+        await topicPages.files.replace({ name, before: shelf.texts.get(name) ?? null, after });
+      }
+      for (const { isOwn, project, raw } of (await facts.read(getKey)).lines) {
+        const key = getKey(project);
+        if (!isOwn || key === project) continue;
+        await parts.facts.rewrite(key, (text) => changeFacts(key, text, { added: [raw], removed: new Set() }));
+        const removal = { added: [], removed: new Set([raw]) };
+        await parts.facts.rewrite(project, (text) => changeFacts(project, text, removal));
+      }
+    },
+    async saveBlocks(change: BlockChange): Promise<void> {
       await facts.change(change);
       for (let tries = 0; tries < TRIES; tries += 1) if (await pages.change(change)) return;
       const { dir } = topicPages.files;
       throw new CometError('share_failed', `${dir} changes while it is written, or cannot be written; pull again`);
     },
-    dropFaded: async (keys) => share?.faded?.drop(keys),
+    dropFaded: async (keys: readonly string[]) => share?.faded?.drop(keys),
     async changedApart() {
       const shelf = await topicPages.shelf();
       return [...shelf.texts].flatMap(([file, text]) => {

@@ -57,8 +57,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
   const memory = {
     ...createSharedTurns(parts),
     ...createSharedPages(parts),
-    nodes: () => [...catalogue.every()],
-    revision: catalogue.revision,
+    ...{ nodes: () => [...catalogue.every()], revision: catalogue.revision },
     async save(nodes: readonly MemoryNode[]): Promise<void> {
       const fresh = nodes.filter(({ node_id, project }) => catalogue.get(node_id)?.project !== project);
       await parts.store.save(nodes);
@@ -76,6 +75,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
     },
   };
 
+  const nameOf = (project: string): string => (path.isAbsolute(project) ? parts.getProject(project) : project);
   const withBus = <T>(url: string, step: (bus: Bus) => Promise<T>): Promise<T> => connection.use(url, env, step);
 
   /** @throws CometError `usage` where nothing is shared, `share_failed` */
@@ -86,7 +86,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
     await started;
     const passphrase = await options.passphrase(env);
     const isWaiting = (node: MemoryNode): boolean => options.keepsDrafts && isWaitingDraft(node, clock.now());
-    const getKey = onceEach((project) => (path.isAbsolute(project) ? parts.getProject(project) : project));
+    const getKey = onceEach(nameOf);
     const isForbidden = onceEach(options.isForbidden);
     const rules = { scope, projects, raw: raw && scope === 'me', isForbidden, isWaiting, getKey };
     return withBus(url, async (bus) => {
@@ -99,16 +99,22 @@ function createOpener(parts: Parts, signal: AbortSignal) {
     });
   }
 
-  /** What was said here in a folder before it joined its remote is of the remote's project here too, as elsewhere. */
+  /** What was said or written here in a folder before it joined its remote is of the remote's project, as elsewhere. */
   async function adopt(): Promise<void> {
-    const isSaidHere = (id: string): boolean => parts.turnRegistry.session(id) !== undefined;
-    const own = catalogue.every().filter((node) => path.isAbsolute(node.project) && isSaidHere(node.session_id));
-    const named = own.map((node) => ({ ...node, project: parts.getProject(node.project) }));
-    await memory.save(named.filter(({ project }) => !path.isAbsolute(project)));
+    const getKey = onceEach((project) => (path.isAbsolute(nameOf(project)) ? project : nameOf(project)));
+    const moved = <T extends { readonly project: string }>(one: T): T => ({ ...one, project: getKey(one.project) });
+    const isHere = (sessionId: string): boolean => parts.turnRegistry.session(sessionId) !== undefined;
+    const nodes = catalogue.every().filter((node) => getKey(node.project) !== node.project && isHere(node.session_id));
+    for (const sessionId of new Set(nodes.map(({ session_id }) => session_id))) {
+      const brief = await parts.nodeFiles.readBrief(sessionId);
+      if (brief !== null) await parts.nodeFiles.writeBrief(moved(brief));
+    }
+    await memory.save(nodes.map(moved));
+    await memory.adopt(getKey);
     for (const { name, text } of await memory.tasks()) {
-      const { project = '' } = toRecord(parseTask(text, name));
-      const key = path.isAbsolute(String(project)) ? parts.getProject(String(project)) : '';
-      if (key !== '' && !path.isAbsolute(key)) await memory.saveTask({ name, text: patchTask(text, { project: key }) });
+      const { project = '' } = toRecord(parseTask(text, name)) as { readonly project?: string };
+      const key = getKey(project);
+      if (key !== project) await memory.saveTask({ name, text: patchTask(text, { project: key }) });
     }
   }
 
@@ -140,26 +146,13 @@ function createExchange(parts: Parts, { pullAll, withShare, adopt, closeBus }: O
   let triedMs = Number.NEGATIVE_INFINITY;
   let pushedRevision = -1;
 
-  /** What fails is said in `status`, and tried again later. */
-  async function quietly(step: (share: Share) => Promise<unknown>): Promise<boolean> {
-    triedMs = clock.now();
-    try {
-      await inTurn(() => withShare(step));
-      problem = '';
-      return true;
-    } catch (error) {
-      if (!closing.signal.aborted) report(error);
-      return false;
-    }
-  }
-
   function report(error: unknown): void {
     problem = getMessage(error).split('\n')[0] as string;
     if (!(error instanceof CometError)) log.error('sharing failed', { error });
   }
 
-  /** A step that the user asked for: its error is theirs to read, and is kept for `status`. */
-  function runStep<T>(step: (share: Share) => Promise<T>, before: () => Promise<void> = parts.follow): Promise<T> {
+  /** What fails is said in `status`; a wrong use is for the user alone who asked. */
+  function runStep<T>(step: (share: Share) => Promise<T>, before = parts.follow, isAsked = true): Promise<T> {
     return inTurn(async () => {
       try {
         await before();
@@ -167,10 +160,18 @@ function createExchange(parts: Parts, { pullAll, withShare, adopt, closeBus }: O
         problem = '';
         return result;
       } catch (error) {
-        if (!(error instanceof CometError && error.code === 'usage')) report(error);
+        const isTold = isAsked && error instanceof CometError && error.code === 'usage';
+        if (!(isTold || closing.signal.aborted)) report(error);
         throw error;
       }
     });
+  }
+
+  /** Where it fails it is tried again later. */
+  function quietly(step: (share: Share) => Promise<unknown>): Promise<boolean> {
+    triedMs = clock.now();
+    const done = runStep(step, async () => undefined, false).then(() => true);
+    return done.catch(() => false);
   }
 
   async function pushAll(share: Share): Promise<number> {
@@ -434,12 +435,7 @@ function onceEach<T extends string | boolean>(of: (project: string) => T): (proj
 function cached(file: StateFile): StateFile {
   let savedState: Promise<ShareState | null> | null = null;
   return {
-    async load() {
-      savedState ??= file.load();
-      const state = await savedState;
-      if (state === null) savedState = null;
-      return state;
-    },
+    load: () => (savedState ??= file.load()),
     async save(state) {
       await file.save(state);
       savedState = Promise.resolve(state);

@@ -32,10 +32,7 @@ interface UninstallOptions {
   readonly log: (line: string) => void;
 }
 
-/**
- * What `--keep-memory` keeps: nodes, raw turns, their schema, folders that share them, the library, and the key by which
- * other machines know what this one published. The rest is derived.
- */
+/** What `--keep-memory` keeps: nodes, turns, their schema, who shares them and by which key, the library. */
 const MEMORY = 'memory journal library share schema.json projects.json ontology.json ontologies.json'.split(' ');
 
 /** In order of removal: the home goes last because it records the changes made elsewhere. */

@@ -56,10 +56,7 @@ export async function checkMachines(
     [isMixed, 'machines of both scopes share there; choose another address'],
     [first && first.scope !== (scope ?? first.scope), `the machines there share with scope ${first?.scope}`],
     [isSealed && passphrase === null, 'memory is encrypted there: set COMET_CC_SHARE_PASSPHRASE to its passphrase'],
-    [
-      isOpen && passphrase !== null,
-      'memory is not encrypted there: join without a passphrase, or choose another address',
-    ],
+    [isOpen && passphrase !== null, 'memory is not encrypted there: join without a passphrase, or elsewhere'],
   ] as const;
   const obstacle = obstacles.find(([applies]) => applies);
   if (obstacle !== undefined) throw new CometError('usage', obstacle[1]);

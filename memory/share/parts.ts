@@ -217,9 +217,13 @@ export function newState(membership: Membership, isSealed: boolean, before: Shar
   };
   if (before?.scope !== membership.scope) return fresh;
   const { machine, keys, known, turns, peers } = withoutLog(before);
+  return { ...fresh, machine, keys, known, turns, peers: unread(peers) };
+}
+
+/** Other machines whose logs are read again from their beginning. */
+export function unread(peers: ShareState['peers']): ShareState['peers'] {
   const head = { sequence: 0, digest: '' };
-  const unread = Object.entries(peers).map(([id, peer]) => [id, { ...peer, head }] as const);
-  return { ...fresh, machine, keys, known, turns, peers: Object.fromEntries(unread) };
+  return Object.fromEntries(Object.entries(peers).map(([machine, peer]) => [machine, { ...peer, head }]));
 }
 
 /** While nothing of this machine is on the storage: all that leaves is published again, in versions above the last. */

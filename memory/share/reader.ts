@@ -4,7 +4,7 @@ import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn } from '../model/turn.ts';
 import type { TaskText } from '../tasks/task-files.ts';
 import { saveBlocks } from './pages.ts';
-import { BATCH, getDigest, NO_ROW, type ShareContext, type SharedNode, type ShareState } from './parts.ts';
+import { BATCH, getDigest, NO_ROW, type ShareContext, type SharedNode, type ShareState, unread } from './parts.ts';
 import {
   type BlockPayload,
   canonicalJson,
@@ -102,9 +102,7 @@ export function createPull(context: ShareContext): () => Promise<void> {
 async function noteRaw({ rules, state, keep }: ShareContext): Promise<void> {
   const { raw, peers } = state();
   if (raw === rules.raw) return;
-  const head = { sequence: 0, digest: '' };
-  const unread = Object.entries(peers).map(([machine, peer]) => [machine, { ...peer, head }] as const);
-  await keep({ raw: rules.raw, ...(rules.raw ? { peers: Object.fromEntries(unread) } : {}) });
+  await keep({ raw: rules.raw, ...(rules.raw ? { peers: unread(peers) } : {}) });
 }
 
 /** What a batch of rows changes. */

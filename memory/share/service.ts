@@ -1,4 +1,4 @@
-import { openContext, type ShareParts, type ShareState } from './parts.ts';
+import { openContext, type ShareParts, type ShareState, unread } from './parts.ts';
 import { createPull } from './reader.ts';
 import { createWriter } from './writer.ts';
 
@@ -20,11 +20,10 @@ export async function openShare(parts: ShareParts, state: ShareState) {
       const { known, peers } = context.state();
       const peer = peers[machine];
       if (peer === undefined) return;
-      const unread = Object.entries(known).map(([id, each]) =>
+      const changed = Object.entries(known).map(([id, each]) =>
         each.owner === machine ? [id, { ...each, version: 0, digest: '' }] : [id, each],
       );
-      const head = { sequence: 0, digest: '' };
-      await context.keep({ known: Object.fromEntries(unread), peers: { ...peers, [machine]: { ...peer, head } } });
+      await context.keep({ known: Object.fromEntries(changed), peers: { ...peers, ...unread({ [machine]: peer }) } });
     },
   };
 }

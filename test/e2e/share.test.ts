@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { renderArchive } from '../../memory/storage/archive.ts';
+import { projectSlug } from '../../memory/storage/paths.ts';
 import { CLI, createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { makeNode } from '../helpers/nodes.ts';
 import { isStored, type S3Server, startS3Server } from '../helpers/s3-server.ts';
@@ -291,10 +292,33 @@ describe('machines of one person', () => {
     const [desktop, laptop] = await openMachines(sealed, {});
     await todo(desktop, 'order the cormorant chairs');
     await desktop.run(['task', 'add', 'oil the cormorant hinge', '--at', 'in 3 days'], getShop(desktop));
+    const { cwd } = getShop(desktop);
+    const front = `---\ntitle: Birds\nscope: project\nproject: ${cwd}\ntopic: birds\nupdated: 2026-03-01\n---\n\n`;
+    const [facts, page] = [`memory/facts/${projectSlug(cwd)}.md`, 'library/topics/birds.md'];
+    const turns = [
+      {
+        session_id: 'nest',
+        turn_id: 1,
+        role: 'user',
+        content: 'Paint the dunlin door.',
+        at: '2026-03-01T10:00:00Z',
+      },
+      { session_id: 'nest', turn_id: 1, role: 'assistant', content: 'It is painted.', at: '2026-03-01T10:00:00Z' },
+    ];
+    await writeFile(path.join(folder, 'nest.jsonl'), turns.map((line) => JSON.stringify(line)).join('\n'));
+    await desktop.json(['memory', 'import', path.join(folder, 'nest.jsonl'), '--yes', '--json'], getShop(desktop));
+    await desktop.flush();
+    for (const file of [facts, page]) {
+      await mkdir(path.dirname(path.join(desktop.home, file)), { recursive: true });
+      await writeFile(path.join(desktop.home, file), `${front}- Project.Convention: no dunlin on fridays\n`);
+    }
     await share(desktop, 'init', url, '--scope', 'me', '--name', 'desktop', '--yes');
     // The folder joined its remote just now, with what it had.
     for (const list of ['todo', 'task ls', 'memory ls'])
       expect((await desktop.run([...list.split(' ')], getShop(desktop))).stdout).toContain('cormorant');
+    expect((await desktop.run(['facts', 'ls'], getShop(desktop))).stdout).toContain('dunlin');
+    for (const file of [page, 'memory/briefs/nest.md'])
+      expect(await readFile(path.join(desktop.home, file), 'utf8')).toContain(`\nproject: ${SHOP}\n`);
     expect(await inBucket('cormorant')).toBe(false);
     const without = await laptop.run(['share', 'join', url, '--yes'], getShop(laptop));
     expect(without).toMatchObject({ code: 2, stderr: expect.stringContaining('COMET_CC_SHARE_PASSPHRASE') });
@@ -312,9 +336,10 @@ describe('machines of one person', () => {
     const url = freshUrl();
     const [desktop, copy] = await openMachines({}, {});
     await share(desktop, 'init', url, '--scope', 'me', '--name', 'desktop', '--yes');
-    await desktop.run(['stop', '--now']);
+    await Promise.all([desktop, copy].map((home) => home.run(['stop', '--now'])));
     for (const name of ['share', 'config.json', 'projects.json'])
       await cp(path.join(desktop.home, name), path.join(copy.home, name), { recursive: true });
+    await copy.run(['start']);
     await todo(desktop, 'paint the osprey door');
     await share(desktop, 'push');
     await todo(copy, 'paint the buzzard door');
