@@ -24,7 +24,7 @@ const text = (name: string) => readFile(path.join(dir, name), 'utf8');
 describe('the state of sharing', () => {
   it('comes back as it was, whatever changed', async () => {
     const file = createStateFile(dir);
-    expect(await file.load()).toBeNull();
+    expect([await file.load(), file.isThere()]).toEqual([null, false]);
     let now = state({ known: { one: known('a'), two: known('b') } });
     const changes: Partial<ShareState>[] = [
       { outbox: [getRow(0), getRow(1)], next: 2 },
@@ -40,8 +40,15 @@ describe('the state of sharing', () => {
     }
     for (const name of ['state.jsonl', 'outbox.json'])
       expect((await stat(path.join(dir, name))).mode & 0o777).toBe(0o600);
+    expect(file.isThere()).toBe(true);
     await file.remove();
-    expect(await file.load()).toBeNull();
+    expect([await file.load(), file.isThere()]).toEqual([null, false]);
+  });
+
+  it('of an earlier version says that nothing of a machine that left is still there', async () => {
+    const { leaving: _, ...earlier } = state();
+    await createStateFile(dir).save(earlier as ShareState);
+    expect(await createStateFile(dir).load()).toMatchObject({ url: 's3://x', leaving: '' });
   });
 
   it('writes what changed, and all of it once in a while', async () => {
