@@ -64,6 +64,16 @@ describe('the state that a turn leaves behind', () => {
     (told) => expect(readTurnState(say('Import the package by its name.', `Done. ${told}`)).outcome).toContain(told),
   );
 
+  test('what to remember to do by a day is left to do, and any other way of working is a rule', () => {
+    const read = (prompt: string) => readTurnState(say(prompt, 'Noted.'));
+    for (const prompt of ['Remember to renew the domain by June.', 'Also remember to send Ada the invoice tomorrow.']) {
+      const { open, decisions, rules } = read(prompt);
+      expect([open[0]?.text, decisions, rules]).toEqual([expect.stringContaining(prompt.slice(0, -1)), [], []]);
+    }
+    for (const prompt of ['Please remember to use tabs.', 'Remember to always review on Friday.'])
+      expect(read(prompt)).toMatchObject({ open: [], rules: [prompt] });
+  });
+
   test('leaves out commands that Claude Code runs itself, typed before the prompt', () => {
     const before = say('Which font for the headings?', 'I recommend Libertinus.');
     const said = (prompt: string) => readTurnState(say(prompt, 'The headings use Libertinus.'), before);
