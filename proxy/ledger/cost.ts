@@ -12,6 +12,7 @@ export type CostComparison = ReturnType<typeof compareCosts>;
 
 interface CostInput extends Pick<RequestRecord, 'model' | 'atMs' | 'billed'> {
   readonly received: Prompt;
+  /** Null when the received bytes went upstream. */
   readonly sent: Prompt | null;
 }
 
