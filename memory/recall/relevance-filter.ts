@@ -19,7 +19,7 @@ export const FILTER_RULES = {
   secondShare: 0.75,
   /** A linked memory surfaces if it names this share of the query. */
   linkCoverage: 0.2,
-  /** If none of so many best memories passes the threshold, none is shown. */
+  /** No memory is shown where none of this many best ones passes the threshold. */
   deciding: 4,
   /** The similarity of a text and the query at which the least coverage is what is configured. */
   usualSimilarity: 0.28,
