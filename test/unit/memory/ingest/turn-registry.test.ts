@@ -212,7 +212,7 @@ test('what a summary stands in front of abandons nothing, nor does a part, or th
   expect(['a', 'b', 'b2', 'b3', 'c', 'e', 'f'].filter((turnId) => book.areAbandoned([turnId]))).toEqual([]);
 });
 
-test('a turn behind a summary is abandoned as any other, the first one too', () => {
+test('a turn behind a summary can be abandoned, the first one too', () => {
   const book = createTurnRegistry();
   const text = 'This session is being continued from a previous conversation.';
   const parts = [{ kind: 'assistant' as const, origin: 'external' as const, tool: '', text }];
