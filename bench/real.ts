@@ -18,12 +18,15 @@
  * - rewordings and the harder questions without an answer are in `real/questions.ts`; rules are chosen on those of
  *   `real/further.ts`.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Config, loadConfig } from '../common/config.ts';
+import { homePaths } from '../common/paths.ts';
+import { isCleanOrigin } from '../common/turn.ts';
 import type { Memory, RecallHit } from '../memory/index.ts';
+import { parseBriefFile } from '../memory/model/markdown.ts';
 import { FILTER_RULES, type FilterRules } from '../memory/recall/relevance-filter.ts';
 import { spread } from './latency/stats.ts';
 import { DATA } from './paths.ts';
@@ -166,8 +169,18 @@ async function measure(memory: Memory, corpus: Corpus) {
     ...asked,
     later,
     quality: measureQuality(memory, corpus, labels),
+    briefs: await countClaims(),
     worth: getWorth(memory, turns, corpus, labels),
   };
+}
+
+/** Claims of the sessions' briefs; a new session is told those of clean origin only. */
+async function countClaims() {
+  const { briefsDir } = homePaths(path.join(home, '.comet-cc'));
+  const names = (await readdir(briefsDir)).filter((name) => name.endsWith('.md'));
+  const briefs = await Promise.all(names.map((name) => readFile(path.join(briefsDir, name), 'utf8')));
+  const claims = briefs.map(parseBriefFile).flatMap((brief) => (typeof brief === 'string' ? [] : brief.active));
+  return { claims: claims.length, clean: claims.filter(({ origin }) => isCleanOrigin(origin)).length };
 }
 
 /** @param hurried  with the deadline of the configuration; without it, all are asked without a deadline */
@@ -412,6 +425,7 @@ function print(report: Report): void {
     `injected though nothing answers: easy ${unanswerable.easy.injected} of ${unanswerable.easy.of}, hard ${unanswerable.hard.injected} of ${unanswerable.hard.of}, further ${unanswerable.further.injected} of ${unanswerable.further.of}`,
     `deadline missed ${late.count} of ${late.of}; one recall ${latency.p50} ms, 95 % below ${latency.p95} ms`,
     ...qualityLines(quality),
+    `claims of briefs of clean origin, which a new session may be told: ${report.briefs.clean} of ${report.briefs.claims}`,
     `by a reader's labels: ${worth.of_junk_only} of ${worth.memories} memories are of junk turns only, ${worth.of_weak_or_junk_only} of weak or junk ones; turns with a memory: ${Object.entries(
       worth.turns,
     )

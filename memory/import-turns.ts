@@ -4,6 +4,7 @@ import { grouped, slices } from '../common/map.ts';
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Batch } from './compaction/compactor.ts';
 import { type StartedAgent, saveSubagent } from './import-subagents.ts';
+import { createExternalTextTracker } from './ingest/external-text.ts';
 import {
   captureAgent,
   captureImported,
@@ -176,15 +177,20 @@ async function captureTurns({ turns, imported }: ImportTurnsRequest, project: st
   return known;
 }
 
-type Repeated = Pick<JournalTurn, 'repeats'>;
+type Repeated = Pick<JournalTurn, 'repeats' | 'echoes'>;
 
 /** What the assistant repeats of what earlier turns of the session read. */
 function traceRepetition(): (turn: CapturedTurn) => Promise<Repeated> {
   const shown = createShownText();
+  const heard = createExternalTextTracker();
   return async (turn) => {
     const { text, flow } = readTurnPart(turn, false);
     const repeats = await runInSlices(shown.read(turn.sessionId, flow, text.user, turn.projectDir));
-    return repeats.length === 0 ? {} : { repeats };
+    const echoes = await runInSlices(heard.findEchoes(text, turn.projectDir));
+    const hasEchoes = echoes === true || echoes.length > 0;
+    const whole = hasEchoes ? readTurn({ ...turn, echoes }) : text;
+    await runInSlices(heard.addTurn(whole, turn.messages, turn.projectDir));
+    return { ...(repeats.length === 0 ? {} : { repeats }), ...(hasEchoes ? { echoes } : {}) };
   };
 }
 

@@ -4,7 +4,7 @@ import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
 import { TOOL_CHARS } from '../models/prompts/summary.ts';
 import { elide, getOwnLimit } from '../models/prompts/transcript.ts';
-import { repeatsShown } from '../text/repetition.ts';
+import { repeatedOrigin } from '../text/repetition.ts';
 import { split } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
 import { NEGATIVE } from './supersede-rules.ts';
@@ -21,7 +21,7 @@ export function attributedOrigin(text: string, sources: readonly string[], turns
   if (origin === 'user') return origin;
   const named = turns.filter((turn) => sources.includes(turn.turnId));
   const own = isCleanOrigin(origin) || !isSpoken(text, named, turns) ? origin : 'assistant';
-  return repeatsShown(text, turns) ? lowestOrigin([own, 'tool']) : own;
+  return repeatedOrigin(text, turns, own);
 }
 
 /** A sentence of a summary rests on at most this number of clauses. */

@@ -4,7 +4,7 @@ import { DIALOGS, formatFileLink, latestMarks, type TurnText } from '../model/tu
 import type { ProposedNode } from '../models/model.ts';
 import { getActions, getCapsule, getUrls } from '../text/actions.ts';
 import { atMost, getModality } from '../text/content-type.ts';
-import { repeatsShown } from '../text/repetition.ts';
+import { repeatedOrigin } from '../text/repetition.ts';
 import { contentTags, getFlags, proposedTags } from '../text/tags.ts';
 import { attributedOrigin, namesOutside } from './attribution.ts';
 import { attributeBrief, type SourcedClaim } from './brief.ts';
@@ -48,7 +48,7 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
   const modality = getModality(entire);
   // External actions may not appear in a node of trusted origin.
   const ownActions = actions.filter(
-    (action) => !isCleanOrigin(origin) || (isCleanOrigin(action.origin) && !repeatsShown(action.subject, entire)),
+    (action) => !isCleanOrigin(origin) || isCleanOrigin(repeatedOrigin(action.subject, entire, action.origin)),
   );
   return {
     kind: assembly.kind,
@@ -126,7 +126,7 @@ export function buildBrief(
   const shown = [...assembly.shown, ...former.flatMap(asTurns)];
   const getOrigin = (claim: Claim) => {
     const same = former.find((each) => each.text === claim.text);
-    return same?.origin ?? attributedOrigin(claim.text, claim.sources, shown);
+    return claim.origin ?? same?.origin ?? attributedOrigin(claim.text, claim.sources, shown);
   };
   return {
     session_id: assembly.sessionId,

@@ -13,7 +13,7 @@ import { findTaskStatements } from '../tasks/statement.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { type Action, getActions, getSubject } from '../text/actions.ts';
 import { sharedWords } from '../text/paraphrase.ts';
-import { repeatsShown } from '../text/repetition.ts';
+import { repeatedOrigin } from '../text/repetition.ts';
 import { split } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
 import { attributedOrigin, flat } from './attribution.ts';
@@ -329,8 +329,7 @@ function bundleDraft(part: TurnText, prompt: string): ProposedNode {
   const count = `${calls.length} tool ${calls.length === 1 ? 'call' : 'calls'}`;
   const room = SUMMARY_CHARS - count.length - words.length - 2;
   const subjects = named.map((name) => name.replace(/^\S+ /, ''));
-  const shown = [...calls.map(({ origin }) => origin), ...(answer === undefined ? [] : [answer.origin])];
-  if (answer !== undefined && repeatsShown(answer.text, [part])) shown.push('tool');
+  const said = answer === undefined ? [] : [repeatedOrigin(answer.text, [part], answer.origin)];
   return {
     summary: `${addedBy(part)}${count}: ${clip(named.join('; '), room)}${words}`,
     trigger: getTrigger(prompt, subjects),
@@ -339,7 +338,7 @@ function bundleDraft(part: TurnText, prompt: string): ProposedNode {
     recall_mode: 'active',
     turns: [part.turnId],
     facts: [],
-    origin: lowestOrigin([...shown, 'user']),
+    origin: lowestOrigin([...calls.map(({ origin }) => origin), ...said, 'user']),
   };
 }
 

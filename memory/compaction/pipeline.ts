@@ -246,8 +246,8 @@ async function store(state: State, session: Session, turn: CapturedTurn, isForm:
     const { text, flow } = readTurnPart(turn, false);
     const repeated = await inSlices(turn, shownText.read(session.id, flow, text.user, turn.projectDir));
     const repeats = repeated.length === 0 ? {} : { repeats: repeated };
-    const isEcho = await inSlices(turn, heardBy(session.id, turn.atMs).isRepeatedIn(text, turn.projectDir));
-    const echoes = isEcho ? { echoes: true as const } : {};
+    const found = await inSlices(turn, heardBy(session.id, turn.atMs).findEchoes(text, turn.projectDir));
+    const echoes = found === true || found.length > 0 ? { echoes: found } : {};
     const earlier = async () => joinParts(await readable(state, session.id), turnRegistry.canonicalId).turns;
     const isAgain = repeatsMemory(text, state.shown.get(session.id) ?? []) || (await repeatsTurns(text, earlier));
     const recalled = isAgain ? { recalled: true as const } : {};
@@ -293,7 +293,7 @@ function* take(
   yield;
   if (!isRead) yield* state.shownText.read(session.id, flow, text.user, stored.projectDir);
   files.noteProject(stored.projectDir, stored.atMs);
-  yield* heardBy(session.id, stored.atMs).addTurn(text, stored.messages, repeats);
+  yield* heardBy(session.id, stored.atMs).addTurn(text, stored.messages, stored.projectDir, repeats);
   // After an eviction the turns are known but may still lack a node.
   const isOwn = turnRegistry.record(stored, text) || isFirst(turnRegistry, session, stored.turnId);
   turnReader.keep({ ...text, turnId: turnRegistry.aliases(text.turnId)[0] ?? text.turnId });

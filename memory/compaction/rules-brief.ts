@@ -1,9 +1,11 @@
 import { clip, trimEnd } from '../../common/text.ts';
+import { lowestOrigin } from '../../common/turn.ts';
 import type { Claim, StatedItem } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { SummaryResult } from '../models/model.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { isNearDuplicate, sharedWords } from '../text/paraphrase.ts';
+import { repeatedOrigin } from '../text/repetition.ts';
 import { ASKS, asksUser, findTask, getValues, isQuestion, splitSentences } from '../text/sentences.ts';
 import { readStateQuery } from '../text/state-query.ts';
 import { findStatements } from '../text/statements.ts';
@@ -38,8 +40,24 @@ const MOST_DECIDED = 4;
 const MOST_OPEN = 5;
 const MOST_RULES = 8;
 
-const claim = (mark: string, text: string, ...sources: string[]): Claim[] =>
-  text === '' ? [] : [{ text: `${mark}${bare(text)}`, sources }];
+type Source = Pick<Claim, 'sources' | 'origin'>;
+
+const claim = (mark: string, text: string, source: Source): Claim[] =>
+  text === '' ? [] : [{ ...source, text: `${mark}${bare(text)}` }];
+
+/** Of a text with words of the answer. */
+const saidIn = ({ turn, state }: ReadTurn, text: string): Source => ({
+  sources: [turn.turnId],
+  origin: lowestOrigin([repeatedOrigin(text, [turn], state.saidOrigin), turn.userOrigin ?? 'assistant']),
+});
+
+const says = (mark: string, read: ReadTurn, text: string): Claim[] => claim(mark, text, saidIn(read, text));
+
+/** Of a decision or an open item. */
+const statedIn = ({ turn, origin }: StatedItem): Source => ({
+  sources: [turn],
+  origin: lowestOrigin([origin, 'assistant']),
+});
 
 /** The state of the work: from outcomes, decisions and open items, never from prompts alone. */
 export function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): SummaryResult['brief'] {
@@ -55,14 +73,15 @@ export function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): Sum
     state.rules.map((text): Claim => ({ text, sources: [turn.turnId] })),
   );
   const stillOpen = rest(BRIEF.open).filter(({ text }) => !isSettled(text.slice(BRIEF.open.length), turns));
-  const open = findOpen(turns).flatMap(({ text, turn }) => claim(BRIEF.open, text, turn));
+  const open = findOpen(turns).flatMap((item) => claim(BRIEF.open, item.text, statedIn(item)));
   const isLabeled = ({ text }: Claim): boolean => Object.values(BRIEF).some((mark) => text.startsWith(mark));
   const hints = distinct([...old.filter((each) => !isLabeled(each) && isRule(each.text)), ...rules]).slice(-MOST_RULES);
-  const all = [...rest(BRIEF.decided), ...decided.flatMap(({ text, turn }) => claim(BRIEF.decided, text, turn))];
+  const all = [...rest(BRIEF.decided), ...decided.flatMap((item) => claim(BRIEF.decided, item.text, statedIn(item)))];
   // What was only let done fills what others leave.
-  const accepted = turns.flatMap(({ turn, state }) =>
-    turn.edited && state.accepts.length > SAYS_LITTLE ? claim(BRIEF.decided, state.accepts, turn.turnId) : [],
-  );
+  const accepted = turns.flatMap(({ turn, state }) => {
+    const source = statedIn({ text: state.accepts, turn: turn.turnId, origin: state.answersOrigin });
+    return turn.edited && state.accepts.length > SAYS_LITTLE ? claim(BRIEF.decided, state.accepts, source) : [];
+  });
   let newest = distinct(all).slice(-MOST_DECIDED);
   // A small step at the end does not tell where the work is: the last report of several changes does.
   const isSmall = last !== undefined && last.state.deeds.length <= 1;
@@ -72,10 +91,10 @@ export function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): Sum
     ...done.filter((each) => !getReports().includes(each)),
     ...found,
     ...getReports().map((each) => ({ ...each, text: each.text.replace(BRIEF.done, BRIEF.stands) })),
-    ...(last === undefined ? rest(BRIEF.stands) : claim(BRIEF.stands, getStand(last.state), last.turn.turnId)),
+    ...(last === undefined ? rest(BRIEF.stands) : says(BRIEF.stands, last, getStand(last.state))),
     ...newest,
     ...distinct([...stillOpen, ...open]).slice(-MOST_OPEN),
-    ...turns.slice(-1).flatMap(({ turn, state }) => claim(BRIEF.next, getNext(state), turn.turnId)),
+    ...turns.slice(-1).flatMap((read) => says(BRIEF.next, read, getNext(read.state))),
     // A line without sources was typed by the owner of the file.
     ...old.filter(({ sources }) => sources.length === 0),
   ];
@@ -103,22 +122,24 @@ export function getBrief(turns: readonly ReadTurn[], old: readonly Claim[]): Sum
 
 /** What each turn with edits came to, without what was taken back, and without what the brief tells of the last turn. */
 function getDeeds(turns: readonly ReadTurn[], last: ReadTurn | undefined, before: readonly Claim[], maxChars: number) {
-  const tell = (text: string, ...sources: string[]): Claim[] =>
-    claim(BRIEF.done, beginList(text, maxChars) || clip(text, maxChars), ...sources);
+  const tell = (text: string, source: Source): Claim[] =>
+    claim(BRIEF.done, beginList(text, maxChars) || clip(text, maxChars), source);
   const former = before.flatMap((old) => {
-    if (old.text.startsWith(BRIEF.done)) return tell(old.text.slice(BRIEF.done.length), ...old.sources);
+    if (old.text.startsWith(BRIEF.done)) return tell(old.text.slice(BRIEF.done.length), old);
     const told = findStatements(old.text.slice(BRIEF.stands.length)).map(({ text }) => text);
-    return last === undefined ? [] : tell(getDone(told), ...old.sources);
+    return last === undefined ? [] : tell(getDone(told), old);
   });
-  const own = turns.map(({ turn, state }, at): Claim[] => {
+  const own = turns.map((read, at): Claim[] => {
+    const { turn, state } = read;
+    const telling = (text: string): Claim[] => tell(text, saidIn(read, text));
     if (turn.edited !== true || turns[at + 1]?.state.amends === true) return [];
     const isTold = (text: string): boolean =>
       turn === last?.turn && state.outcome.includes(bare(text).slice(0, SAME_CHARS));
     const deeds = state.deeds.filter((text) => !isTold(text));
     const text = deeds.length > 1 ? joinDeeds(deeds, maxChars) : getDone(state.said);
-    if (turn === last?.turn) return isTold(text) ? [] : tell(text, turn.turnId);
+    if (turn === last?.turn) return isTold(text) ? [] : telling(text);
     const isSmall = state.outcome !== '' && isWeak(state.outcome) && contentTokens(state.asked).length >= LEAST_TASK;
-    return tell(text || (isSmall ? getStand(state) : ''), turn.turnId);
+    return telling(text || (isSmall ? getStand(state) : ''));
   });
   const kept: Claim[] = [];
   for (const [at, claims] of [former, ...own].entries()) {
@@ -143,7 +164,9 @@ function withShortOffer(text: string): string {
 function getFindings(turns: readonly ReadTurn[], last: ReadTurn | undefined, former: readonly Claim[]): Claim[] {
   const isOvertaken = (text: string, later: readonly ReadTurn[]): boolean =>
     later.some(({ turn, state: { said } }) => turn.edited && sharedWords(text, said.join(' ')) >= OVERTAKEN_SHARE);
-  const own = turns.flatMap(({ turn, state: { asked, isReply, said } }, at): Claim[] => {
+  const own = turns.flatMap((read, at): Claim[] => {
+    const { turn, state } = read;
+    const { asked, isReply, said } = state;
     const [next, ...later] = turns.slice(at + 1);
     const text = clipWhole(said, FOUND_CHARS, FOUND_CHARS);
     const question = isReply ? '' : asQuestion(findTask(asked));
@@ -154,7 +177,7 @@ function getFindings(turns: readonly ReadTurn[], last: ReadTurn | undefined, for
     if (turn === last?.turn || turn.edited || next?.turn.edited || next?.state.amends || !isWhole) return [];
     // What the reply decided about the advice is told as a decision.
     const isDecided = next?.state.isReply === true && next.state.decisions.length > 0 && ADVISES.test(text);
-    return isDecided || isOvertaken(text, later) ? [] : claim(BRIEF.found, `${question}${text}`, turn.turnId);
+    return isDecided || isOvertaken(text, later) ? [] : claim(BRIEF.found, `${question}${text}`, saidIn(read, text));
   });
   return distinct([...former.filter(({ text }) => !isOvertaken(text, turns)), ...own]);
 }
@@ -227,8 +250,13 @@ function getGoal(turns: readonly ReadTurn[], old: readonly Claim[]): readonly Cl
   const [first, last] = [continues ? begun : getRequest(begin), getRequest(end)];
   const both = [first, last].map((each) => clip(each, GOAL_CHARS / 2)).join(LAST_ASKED);
   const text = last.startsWith(trimEnd(first, '…')) ? clip(first, GOAL_CHARS) : both;
-  const source = (continues ? former?.sources[0] : undefined) ?? begin.turn.turnId;
-  return [{ text: `${BRIEF.goal}${text}`, sources: [...new Set([source, end.turn.turnId])] }];
+  const before = continues ? former : undefined;
+  const sources = [...new Set([before?.sources[0] ?? begin.turn.turnId, end.turn.turnId])];
+  const used = before === undefined ? [begin, end] : [end];
+  const isOwn = used.every(({ state }) => state.isTyped) && (before === undefined || before.origin !== undefined);
+  const origins = used.map(({ turn }) => turn.userOrigin ?? 'assistant');
+  const origin = lowestOrigin([...origins, before?.origin ?? 'assistant']);
+  return [{ text: `${BRIEF.goal}${text}`, sources, ...(isOwn ? { origin } : {}) }];
 }
 
 /** Says itself what is wanted, and is no question that was only answered. */

@@ -6,7 +6,7 @@ import { getAnswers, type TurnText } from '../model/turn.ts';
 import { getUrls } from '../text/actions.ts';
 import { findImages, withoutImages } from '../text/content-type.ts';
 import { contentTokens } from '../text/keywords.ts';
-import { repeatsShown } from '../text/repetition.ts';
+import { repeatedOrigin } from '../text/repetition.ts';
 import { findTask, getConcept, getValues, isAsking, isNoise, LEAD_IN, withoutCommands } from '../text/sentences.ts';
 import { readStateQuery } from '../text/state-query.ts';
 import { findStatements, isOf, placed, type Statement } from '../text/statements.ts';
@@ -38,6 +38,8 @@ export interface TurnState {
   /** What was done or answered: the verdict and the end of the last answer. */
   readonly outcome: string;
   readonly outcomeOrigin: Origin;
+  /** Of the answer, without what it only repeats. */
+  readonly saidOrigin: Origin;
   readonly decisions: readonly Decision[];
   /** To-dos, and the question that waits for the user. */
   readonly open: readonly StatedItem[];
@@ -112,7 +114,7 @@ export function readTurnState(turn: TurnText, before?: TurnText): TurnState {
 function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const { prompts, typed, stated } = findTyped(turn);
   const noted = stated.filter(({ text }) => !isNoise(text, 'user'));
-  const answer = readAnswer(turn);
+  const answer = withoutEchoes(readAnswer(turn), turn);
   // A passing question is worth its answer.
   const request = noted.length === 0 && answer.said.some(isTelling) ? stated : noted;
   const reply = getReply(typed, turn, before);
@@ -128,8 +130,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
   const texts = [...new Set(withOptions(concluded, answer.said).map(dated))];
   const [conclusion = askedText === '' ? 'no answer' : `“${clip(askedText, VERDICT_CHARS)}”`, ...others] = texts;
   const statements = turn.unfinished === true ? [`Not finished: ${conclusion}`, ...others] : texts;
-  const getOrigin = (text: string): Origin =>
-    repeatsShown(text, [turn]) ? lowestOrigin([answer.origin, 'tool']) : answer.origin;
+  const getOrigin = (text: string): Origin => repeatedOrigin(text, [turn], answer.origin);
   const outcome = clipOutcome(statements, OUTCOME_CHARS);
   // Asked only where the work stands, an answer says again what memory holds.
   const isRecap = own.every(({ text }) => isAsking(text)) && readStateQuery(typed) !== null;
@@ -158,6 +159,7 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     outcome,
     isTyped: spoken.some((each) => each.own !== ''),
     outcomeOrigin: lowestOrigin([answer.origin, ...concluded.map(({ text }) => getOrigin(text))]),
+    saidOrigin: answer.origin,
     decisions,
     open,
     offer: findOffer(answer.said),
@@ -176,6 +178,13 @@ function readTurn(turn: TurnText, before: TurnText | undefined): TurnState {
     isReply: bound !== null || (request.length > 0 && typed.split(/\s+/).length <= BARE_WORDS && REPLY.test(typed)),
     skip,
   };
+}
+
+/** Without the statements that repeat what came from outside earlier, unless there are no others. */
+function withoutEchoes<T extends ReturnType<typeof readAnswer>>(answer: T, turn: TurnText): T {
+  if (turn.echoes === undefined) return answer;
+  const said = answer.said.filter(({ text }) => repeatedOrigin(text, [turn], 'assistant') !== 'external');
+  return said.length === 0 ? answer : { ...answer, said };
 }
 
 type Item = (origin: Origin) => (text: string) => StatedItem;

@@ -1,10 +1,9 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
-import { trimEnd } from '../../common/text.ts';
 import { type CapturedMessage, type CapturedTurn, isCleanOrigin, isContinuation } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
 import { createCompactSet } from '../text/compact-set.ts';
-import { getSequences, getSome, hashText, withoutFolder } from '../text/repetition.ts';
+import { getShingles, getSome, repeatedParagraphs } from '../text/repetition.ts';
 import { contentText, getBlocks, stripInjected } from './content-blocks.ts';
 import { readTurn } from './turn-trust.ts';
 
@@ -12,12 +11,10 @@ import { readTurn } from './turn-trust.ts';
 const MAX_SESSION_SHINGLES = 40_000;
 /** About 2 MB of text. */
 const MAX_SHINGLES = 400_000;
+/** Of a turn, about 30 KB of text. */
+const MOST_ECHOES = 5_000;
 const EARLIER_TEXT_CHARS = 20_000;
 const NO_SHINGLES: ReadonlySet<number> = new Set();
-/** A URL, path or address identifies a text by itself. */
-const PLACE =
-  /(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+|(?:(?<!\w)\w+:\/\/|\/)[\w@:%.~/-]{5,}|(?<![\w.-])(?:[\w-]+\.)+[a-z]{2,}\/[\w%.~/-]+/giu;
-
 /** One tracker per session. Above `limit` shingles the longest idle sessions are evicted and then distrust all text. */
 export function createExternalTextTrackers(
   limit = MAX_SHINGLES,
@@ -58,8 +55,9 @@ export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () 
   /** Over capacity: a trusted text may repeat what was not stored. */
   let isFull = wasFull;
 
-  function* add(text: string, shingles: ReadonlySet<number> = NO_SHINGLES): Steps<void> {
-    yield* getSome(text, getShingles, (shingle) => {
+  function* add(text: string, dir: string | null, shingles: ReadonlySet<number> = NO_SHINGLES): Steps<void> {
+    const valuesOf = (plain: string) => getShingles(plain, dir);
+    yield* getSome(text, valuesOf, (shingle) => {
       if (isFull || shingles.has(shingle)) return isFull;
       if (!external.has(shingle)) onAdd();
       external.add(shingle);
@@ -70,31 +68,47 @@ export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () 
 
   return {
     size: (): number => external.size,
-    addText: (text: string): void => runAtOnce(add(text)),
+    addText: (text: string): void => runAtOnce(add(text, null)),
     /**
      * @param messages  raw messages: their injected parts, which `turn` lacks, are external too
+     * @param dir  working directory
      * @param shingles  shingles of earlier trusted text, which a summary may repeat
      */
     *addTurn(
       { parts }: TurnText,
       messages: readonly CapturedMessage[] = [],
+      dir: string | null = null,
       shingles: ReadonlySet<number> = NO_SHINGLES,
     ): Steps<void> {
-      const foreign = parts.filter(({ origin }) => origin === 'external');
-      for (const { text } of foreign) yield* add(text, shingles);
-      if (foreign.length > 0) for (const text of messages.flatMap(hiddenResults)) yield* add(text);
+      // Not its calls: their syntax would be found again in each one.
+      const foreign = parts
+        .filter(({ kind }) => kind !== 'tool_use')
+        .flatMap(({ origin, text, passages = [] }) => [{ origin, text }, ...passages])
+        .filter(({ origin }) => origin === 'external');
+      for (const { text } of foreign) yield* add(text, dir, shingles);
+      if (foreign.length > 0) for (const text of messages.flatMap(hiddenResults)) yield* add(text, dir);
     },
-    /** Whether the assistant repeats external text that the user did not write. @param dir  working directory */
-    *isRepeatedIn({ user, parts }: TurnText, dir: string | null = null): Steps<boolean> {
-      if (external.size === 0 && !isFull) return false;
+    /**
+     * Shingles of the paragraphs in which the assistant repeats external text that the user did not write; true where
+     * all that it says has to count as such. @param dir  working directory
+     */
+    *findEchoes({ user, parts }: TurnText, dir: string | null = null): Steps<readonly number[] | true> {
+      if (external.size === 0 && !isFull) return [];
       const trusted = parts.filter(({ kind, origin }) => kind !== 'tool_result' && isCleanOrigin(origin));
-      if (isFull) return trusted.length > 0;
-      const own = new Set<number>();
+      if (isFull) return trusted.length === 0 ? [] : true;
+      const [own, found] = [new Set<number>(), new Set<number>()];
       yield* getSome(user, getShingles, (shingle) => void own.add(shingle));
       const isRepeated = (shingle: number): boolean => external.has(shingle) && !own.has(shingle);
       const said = (plain: string) => getShingles(plain, dir);
-      for (const { text } of trusted) if (yield* getSome(text, said, isRepeated)) return true;
-      return false;
+      for (const { kind, text } of trusted) {
+        if (!(yield* getSome(text, said, isRepeated))) continue;
+        const marks = kind === 'assistant' ? yield* repeatedParagraphs(text, isRepeated, dir) : [];
+        const echoed = kind === 'assistant' ? text.split('\n').filter((_, at) => marks[at]) : [text];
+        const isKept = (shingle: number): boolean => (kind === 'assistant' ? !own.has(shingle) : isRepeated(shingle));
+        yield* getSome(echoed.join('\n'), said, (shingle) => void (isKept(shingle) && found.add(shingle)));
+        if (found.size > MOST_ECHOES) return true;
+      }
+      return [...found];
     },
   };
 }
@@ -126,16 +140,7 @@ function hiddenResults(message: CapturedMessage): string[] {
   return results.map((block) => contentText(block['content'])).filter((text) => stripInjected(text) !== text);
 }
 
-/** @param dir  working directory: neither its path nor a beginning of it is a place */
-function* getShingles(plain: string, dir: string | null = null): Generator<number> {
-  for (const [match] of plain.matchAll(PLACE)) {
-    const place = trimEnd(match, './');
-    if (dir?.toLowerCase().startsWith(place) !== true) yield hashText(place);
-  }
-  yield* getSequences(withoutFolder(plain, dir));
-}
-
-export type RepeatedText = Parameters<ExternalTextTracker['addTurn']>[2];
+export type RepeatedText = Parameters<ExternalTextTracker['addTurn']>[3];
 
 /** What a turn's opening compaction summary repeats of `earlier` turns; undefined without such a summary. */
 export async function findRepeatedText(

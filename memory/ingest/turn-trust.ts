@@ -1,3 +1,4 @@
+import { runAtOnce } from '../../common/async.ts';
 import { isRecord, toText } from '../../common/text.ts';
 import {
   type CapturedMessage,
@@ -13,7 +14,7 @@ import {
 } from '../../common/turn.ts';
 import type { JournalTurn, TurnPart, TurnText } from '../model/turn.ts';
 import { imageMark } from '../text/content-type.ts';
-import { type FlowText, repeatedLines } from '../text/repetition.ts';
+import { type FlowText, repeatedLines, repeatedParagraphs } from '../text/repetition.ts';
 import { type Block, contentText, digestText, findTexts, getBlocks, isText, stripInjected } from './content-blocks.ts';
 import { DOCUMENT, documentText } from './documents.ts';
 import { commandOrigin, isInside } from './shell-command.ts';
@@ -22,7 +23,7 @@ type Marked = CapturedTurn & Partial<Pick<JournalTurn, 'files' | 'echoes' | 'rec
 
 /**
  * The readable text of a turn with the origin of each part. After a result from outside the project, everything that
- * the assistant writes in the turn is `external`. A turn that repeats earlier external text is tainted from its start.
+ * the assistant writes in the turn is `external`, and so is each paragraph that repeats earlier external text.
  */
 export const readTurn = (turn: Marked): TurnText => readTurnPart(turn, false).text;
 
@@ -44,6 +45,7 @@ function newReading(turn: Marked, tainted: boolean) {
     parts: [] as TurnPart[],
     flow: [] as FlowText[],
     repeats: new Set(turn.repeats),
+    echoes: new Set(turn.echoes === true ? [] : turn.echoes),
     uses: new Map<string, Block>(),
     tainted: tainted || turn.echoes === true,
   };
@@ -61,7 +63,8 @@ export function readTurnPart(turn: Marked, tainted: boolean) {
   }
   const prompts = [...reading.user, ...queued];
   const user = prompts.join('\n\n');
-  const origins: Origin[] = parts.map((part) => part.origin);
+  const isEchoed = parts.some(({ passages = [] }) => passages.some(({ origin }) => origin === 'external'));
+  const origins: Origin[] = [...parts.map((part) => part.origin), ...(isEchoed ? ['external' as const] : [])];
   if (user !== '' || origins.length === 0) origins.push(isCopy ? 'tool' : 'user');
   const more = {
     ...(queued.length > 0 ? { queued } : {}),
@@ -71,6 +74,7 @@ export function readTurnPart(turn: Marked, tainted: boolean) {
     ...(turn.recalled ? { recalled: turn.recalled } : {}),
     ...(turn.unfinished ? { unfinished: turn.unfinished } : {}),
     ...(reading.repeats.size > 0 ? { repeats: reading.repeats } : {}),
+    ...(reading.echoes.size > 0 ? { echoes: reading.echoes } : {}),
   };
   const text: TurnText = { turnId: turn.turnId, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts, ...more };
   return { text, tainted: reading.tainted, flow };
@@ -196,13 +200,14 @@ function readAssistantBlock(block: Block, reading: Reading): void {
   if (isText(block)) {
     const text = stripInjected(toText(block['text']));
     reading.flow.push({ by: 'said', text });
-    add(reading, { kind: 'assistant', origin, tool: '', text, ...findPassages(text, origin, reading.repeats) });
+    add(reading, { kind: 'assistant', origin, tool: '', text, ...findPassages(text, origin, reading) });
   } else if (type.endsWith('tool_use')) {
     reading.uses.set(toText(block['id']), block);
     const tool = toText(block['name']);
     const text = JSON.stringify(block['input'] ?? {});
     if (WRITERS.has(tool)) reading.flow.push({ by: 'wrote', text });
-    add(reading, { kind: 'tool_use', origin, tool, text });
+    const isEcho = getMarks(text, reading).includes(true);
+    add(reading, { kind: 'tool_use', origin: isEcho ? 'external' : origin, tool, text });
   } else if (type.endsWith('tool_result')) {
     reading.tainted = true;
     const text = contentText(block['content']);
@@ -211,17 +216,24 @@ function readAssistantBlock(block: Block, reading: Reading): void {
   }
 }
 
-/** Runs of lines, where some only repeat what was read in the project. */
-function findPassages(text: string, origin: Origin, repeats: ReadonlySet<number>): Pick<TurnPart, 'passages'> {
-  if (repeats.size === 0 || !isCleanOrigin(origin)) return {};
+/** Runs of lines, where some only repeat what was read in the project or came from outside. */
+function findPassages(text: string, origin: Origin, reading: Reading): Pick<TurnPart, 'passages'> {
+  const { repeats, echoes } = reading;
+  if (repeats.size + echoes.size === 0 || !isCleanOrigin(origin)) return {};
+  const marks = getMarks(text, reading);
   const passages: { origin: Origin; text: string }[] = [];
-  for (const line of repeatedLines(text, repeats)) {
-    const own = line.isRepeated ? 'tool' : origin;
+  for (const [at, line] of repeatedLines(text, repeats).entries()) {
+    const own = marks[at] === true ? 'external' : line.isRepeated ? 'tool' : origin;
     const last = passages.at(-1);
     if (last?.origin === own) last.text += `\n${line.text}`;
     else passages.push({ origin: own, text: line.text });
   }
   return { passages };
+}
+
+/** Of each line, whether its paragraph repeats what came from outside. */
+function getMarks(text: string, { echoes, projectDir }: Reading): boolean[] {
+  return echoes.size === 0 ? [] : runAtOnce(repeatedParagraphs(text, (shingle) => echoes.has(shingle), projectDir));
 }
 
 function add(reading: Reading, part: TurnPart): void {

@@ -117,6 +117,8 @@ function once(text: string): string {
 export interface Claim {
   readonly text: string;
   readonly sources: readonly string[];
+  /** Set by rules only, which know what they quote; a model names none. */
+  readonly origin?: Origin;
 }
 
 /** A statement of a node that someone says is no longer so. */

@@ -16,7 +16,10 @@ const Record = z.looseObject({
   seq: z.int().nonnegative(),
   project: z.string(),
   redacted: z.boolean(),
-  echoes: z.literal(true).optional().catch(true),
+  echoes: z
+    .union([z.literal(true), z.array(z.int())])
+    .optional()
+    .catch(true),
   parts: z
     .array(z.looseObject({ end: z.string(), messages: z.number() }))
     .optional()

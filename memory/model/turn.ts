@@ -34,6 +34,8 @@ export interface TurnText {
   readonly queued?: readonly string[];
   /** Hashes of word sequences that the assistant repeats from files, tools of the project, and the client's own text. */
   readonly repeats?: ReadonlySet<number>;
+  /** Hashes of places and word sequences of paragraphs in which the assistant repeats what came from outside earlier. */
+  readonly echoes?: ReadonlySet<number>;
 }
 
 export interface TurnPart {
@@ -42,7 +44,7 @@ export interface TurnPart {
   /** Tool name for the two tool kinds, else ''. */
   readonly tool: string;
   readonly text: string;
-  /** Of an answer that repeats in part what was read in the project: its runs of lines, each with its origin. */
+  /** Of an answer that repeats in part what was read in the project or came from outside: its runs of lines, each with its origin. */
   readonly passages?: readonly { readonly origin: Origin; readonly text: string }[];
 }
 
@@ -52,8 +54,8 @@ export interface JournalTurn extends CapturedTurn {
   readonly project: string;
   readonly redacted: boolean;
   readonly files?: readonly FileMark[];
-  /** The assistant says again in it what came from outside earlier in its session: all it says counts as external. */
-  readonly echoes?: true;
+  /** As in `TurnText`; true: all that the assistant says in it counts as external. */
+  readonly echoes?: readonly number[] | true;
   /** The answer repeats recalled memory, or the turn repeats what was said before a summary. */
   readonly recalled?: true;
   /** As in `TurnText`. */

@@ -1,10 +1,16 @@
 import { runAtOnce, type Steps } from '../../common/async.ts';
 import { LruMap } from '../../common/map.ts';
-import type { TurnText } from '../model/turn.ts';
+import { trimEnd } from '../../common/text.ts';
+import { lowestOrigin, type Origin } from '../../common/turn.ts';
+import type { TurnPart, TurnText } from '../model/turn.ts';
 import { type CompactSet, createCompactSet } from './compact-set.ts';
 
 const SEQUENCE_WORDS = 5;
 const WORD_CHARACTER = /[\p{L}\p{N}_]/u;
+/** A URL, address or absolute path identifies a text by itself. */
+const PLACE =
+  /(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+|(?:(?<!\w)\w+:\/\/|(?<![\w.~-])~?\/)[\w@:%.~/-]{5,}|(?<![\w.-])(?:[\w-]+\.)+[a-z]{2,}\/[\w%.~/-]+/giu;
+const PATH = /(?<![\w./~@-])[\w.~@-]*(?:\/[\w.~@-]+)+/g;
 /** Of FNV-1a. */
 const [BASIS, PRIME] = [0x811c9dc5 | 0, 0x01000193];
 const BLANK = 0x20;
@@ -60,6 +66,22 @@ export function withoutFolder(plain: string, dir: string | null): string {
   let rest = plain;
   for (let count = names.length; count > 2; count -= 1) rest = rest.replaceAll(names.slice(0, count).join('/'), ' ');
   return rest;
+}
+
+/**
+ * Hashes of the places in a text and of each five words in a row; a path is one word.
+ *
+ * @param plain  see `plainText`
+ * @param dir  working directory: its path, a beginning of it and what is in it are no places
+ */
+export function* getShingles(plain: string, dir: string | null = null): Generator<number> {
+  const folder = dir?.toLowerCase();
+  for (const [match] of plain.matchAll(PLACE)) {
+    const place = trimEnd(match.replace(/^\w+:\/\//, ''), './');
+    const isNear = folder !== undefined && (folder.startsWith(place) || place.startsWith(`${folder}/`));
+    if (!isNear) yield hashText(place);
+  }
+  yield* getSequences(withoutFolder(plain, dir).replace(PATH, (path) => path.replace(/\W+/g, '_')));
 }
 
 /** Calls `read` with each value of the plain text until it returns true; each is a step. Returns whether one did. */
@@ -124,12 +146,35 @@ export function createShownText() {
   };
 }
 
-/** Whether a text says what the assistant only repeats in these turns. */
-export function repeatsShown(text: string, turns: readonly Pick<TurnText, 'repeats'>[]): boolean {
-  const known = turns.flatMap(({ repeats }) => (repeats === undefined ? [] : [repeats]));
-  if (known.length === 0) return false;
-  return runAtOnce(getSome(text, getSequences, (sequence) => known.some((repeats) => repeats.has(sequence))));
+/** Origin of a text from these turns: lower where the assistant only repeats there what it was shown. */
+export function repeatedOrigin(
+  text: string,
+  turns: readonly Pick<TurnText, 'repeats' | 'echoes' | 'parts'>[],
+  origin: Origin,
+): Origin {
+  if (turns.some((turn) => echoesIn(text, turn))) return 'external';
+  const isRepeated = turns.some(({ repeats }) => repeats !== undefined && repeatsAny(text, repeats));
+  return isRepeated ? lowestOrigin([origin, 'tool']) : origin;
 }
+
+const repeatsAny = (text: string, repeats: ReadonlySet<number>): boolean =>
+  repeats.size > 0 && runAtOnce(getSome(text, getSequences, (sequence) => repeats.has(sequence)));
+
+/** A text that is too short for a shingle is looked for itself. */
+function echoesIn(text: string, { echoes, parts }: Pick<TurnText, 'echoes' | 'parts'>): boolean {
+  if (echoes === undefined) return false;
+  let isShort = true;
+  const isEcho = runAtOnce(
+    getSome(text, getShingles, (shingle) => {
+      isShort = false;
+      return echoes.has(shingle);
+    }),
+  );
+  return isEcho || (isShort && parts.some((part) => echoedPassages(part).some((passage) => passage.includes(text))));
+}
+
+const echoedPassages = ({ passages = [] }: TurnPart): string[] =>
+  passages.flatMap(({ origin, text }) => (origin === 'external' ? [text] : []));
 
 /** FNV-1a, 32 bits: a collision only makes a turn less trusted. */
 export function hashText(text: string): number {
@@ -145,11 +190,40 @@ export function repeatedLines(
 ): { readonly text: string; readonly isRepeated: boolean }[] {
   let before = '';
   return text.split('\n').map((line) => {
-    const isRepeated = repeatsShown(`${before} ${line}`, [{ repeats }]);
+    const isRepeated = repeatsAny(`${before} ${line}`, repeats);
     before = `${before} ${line}`
       .split(/\s+/)
       .slice(1 - SEQUENCE_WORDS)
       .join(' ');
     return { text: line, isRepeated };
   });
+}
+
+/**
+ * For each line of a text, whether its paragraph repeats something; a sequence may go over the end of one.
+ *
+ * @param isRepeated  of a shingle
+ * @param dir  see `getShingles`
+ */
+export function* repeatedParagraphs(
+  text: string,
+  isRepeated: (shingle: number) => boolean,
+  dir: string | null = null,
+): Steps<boolean[]> {
+  const lines = text.split('\n');
+  const marks = lines.map(() => false);
+  const repeats = (part: string): Steps<boolean> => getSome(part, (plain) => getShingles(plain, dir), isRepeated);
+  /** The last words before a paragraph, and where theirs begin. */
+  let before: { readonly word: string; readonly start: number }[] = [];
+  for (let start = 0, end = 0; start < lines.length; start = end + 1) {
+    end = start;
+    while (end < lines.length && lines[end]?.trim() !== '') end += 1;
+    const paragraph = lines.slice(start, end).join('\n');
+    const words = paragraph.trim().split(/\s+/);
+    const over = [...before.map(({ word }) => word), ...words.slice(0, SEQUENCE_WORDS - 1)].join(' ');
+    if (before.length > 0 && (yield* repeats(over))) marks.fill(true, before[0]?.start, end);
+    else if (yield* repeats(paragraph)) marks.fill(true, start, end);
+    before = [...before, ...words.map((word) => ({ word, start }))].slice(1 - SEQUENCE_WORDS);
+  }
+  return marks;
 }

@@ -141,7 +141,7 @@ export const READERS: Readonly<Record<string, Read>> = {
   'external text': (text) => {
     const tracker = createExternalTextTracker();
     tracker.addText(text);
-    return runAtOnce(tracker.isRepeatedIn(turnText(text)));
+    return runAtOnce(tracker.findEchoes(turnText(text)));
   },
   'repeated text': (text) => runAtOnce(runAtOnce(createRepeatedTextFinder(text)).search(turnText(text))),
   chunks: (text) => chunkDocument(text),

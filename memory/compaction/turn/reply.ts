@@ -2,7 +2,7 @@ import { clip, oneLine, trimEnd } from '../../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../../common/turn.ts';
 import { DIALOGS, getAnswers, type TurnText } from '../../model/turn.ts';
 import { contentTokens } from '../../text/keywords.ts';
-import { repeatsShown } from '../../text/repetition.ts';
+import { repeatedOrigin } from '../../text/repetition.ts';
 import { asksUser, findTask, getValues, isAsking, isQuestion, splitSentences } from '../../text/sentences.ts';
 import { findStatements, type Statement } from '../../text/statements.ts';
 import { findSpoken, getOwn } from '../../text/typed-text.ts';
@@ -157,7 +157,7 @@ export function findNumbered(typed: string, { userOrigin }: TurnText, before: Tu
 
 /** The user's, unless what they answer comes from elsewhere. */
 function quoting(before: TurnText, origin: Origin) {
-  return (text: string): Origin => (isCleanOrigin(origin) ? (repeatsShown(text, [before]) ? 'tool' : 'user') : origin);
+  return (text: string): Origin => (isCleanOrigin(origin) ? repeatedOrigin(text, [before], 'user') : origin);
 }
 
 function sharesWord(one: string, other: string): boolean {

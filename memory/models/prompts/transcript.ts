@@ -31,8 +31,9 @@ export interface TranscriptOptions {
 const TELLING_TOOLS = new Set(['AskUserQuestion', 'ExitPlanMode', 'Task', 'Agent']);
 
 /** Indents all conversation text, so that none of it can pass for a label. */
-export function renderTranscript(turns: readonly TurnText[], options: TranscriptOptions): string {
+export function renderTranscript(whole: readonly TurnText[], options: TranscriptOptions): string {
   const { labels, maxChars, maxToolChars } = options;
+  const turns = whole.map((turn) => ({ ...turn, parts: turn.parts.flatMap(byOutside) }));
   const sizesOfTexts = turns.flatMap((turn) => [turn.user.length, ...sizes(turn.parts.filter(isSaid))]);
   const sizesOfTools = turns.flatMap((turn) => sizes(turn.parts.filter((part) => !isSaid(part))));
   const said = fairShare(sizesOfTexts, maxChars);
@@ -52,6 +53,13 @@ function renderTurn(turn: TurnText, label: string, getLimit: (part?: TurnPart) =
   }
   if (turn.unfinished === true) lines.push('(interrupted: the answer is incomplete)');
   return lines.join('\n');
+}
+
+/** An answer that repeats in part what came from outside, in pieces. */
+function byOutside(part: TurnPart): TurnPart[] {
+  const { passages = [], ...whole } = part;
+  if (!passages.some(({ origin }) => origin === 'external')) return [part];
+  return passages.map(({ origin, text }) => ({ ...whole, origin, text }));
 }
 
 /** The notice of a subagent in the background: the client's own words, which are longer than most reports, precede it. */
