@@ -116,13 +116,14 @@ function getShape(
   };
 }
 
-/** Claims of the old brief count as turns of their former origin. */
+/** `former`, claims of old briefs, count as turns of their former origin. */
 export function buildBrief(
   brief: { readonly active: readonly Claim[]; readonly hints: readonly Claim[] },
-  assembly: Pick<NodeSource, 'sessionId' | 'project' | 'nowMs' | 'shown'> & { readonly old: StoredBrief | null },
+  assembly: Pick<NodeSource, 'sessionId' | 'project' | 'nowMs' | 'shown'> & {
+    readonly former: readonly SourcedClaim[];
+  },
 ): StoredBrief {
-  const { old } = assembly;
-  const former = old === null ? [] : [...old.active, ...old.hints];
+  const { former } = assembly;
   const shown = [...assembly.shown, ...former.flatMap(asTurns)];
   const getOrigin = (claim: Claim) => {
     const same = former.find((each) => each.text === claim.text);

@@ -17,9 +17,10 @@ import { repeatedOrigin } from '../text/repetition.ts';
 import { split } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
 import { attributedOrigin, flat } from './attribution.ts';
-import { isTakenBack, withSpareClaims } from './brief.ts';
+import { withSpareClaims } from './brief.ts';
 import { buildBrief, buildNodes, type NodeSource } from './build-nodes.ts';
 import type { Linker } from './linker.ts';
+import { createModelBriefs } from './model-brief.ts';
 import type { Revisions } from './supersede.ts';
 import { readTurnState } from './turn-state.ts';
 
@@ -59,15 +60,13 @@ const NEVER_ABORTS = new AbortController().signal;
 export type Compactor = ReturnType<typeof createCompactor>;
 
 export function createCompactor(parts: CompactorParts) {
-  const { nodeFiles, local, clock, catalogue, store, revisions, linker, nodeLimit, facts } = parts;
+  const { local, clock, catalogue, store, revisions, linker, nodeLimit, facts } = parts;
 
-  function getInput({ sessionId, project, turns, before }: Batch, briefClaims: readonly Claim[]): SummaryInput {
-    const brief = briefClaims.map((claim) => `- ${claim.text}`).join('\n');
-    return { sessionId, turns, before, knownTags: catalogue.tags(project), brief, briefClaims };
-  }
+  const getInput = (batch: Batch, claims: readonly Claim[]) => toInput(batch, claims, catalogue.tags(batch.project));
+  const briefs = createModelBriefs(parts);
 
   const locally = async (batch: Batch, claims?: readonly Claim[]): Promise<SummaryResult> =>
-    local.summarize(getInput(withoutTools(batch), claims ?? (await readClaims(batch, parts))), NEVER_ABORTS);
+    local.summarize(getInput(withoutTools(batch), claims ?? (await briefs.read(batch))), NEVER_ABORTS);
 
   function newId(atMs = clock.now()): string {
     for (;;) {
@@ -82,10 +81,11 @@ export function createCompactor(parts: CompactorParts) {
   /** @param spare  of the rules, for what the brief says in no claim of clean origin */
   async function writeBrief(result: Briefing, batch: Batch, spare: Briefing | null): Promise<void> {
     if (!isNewest(batch, catalogue, clock.now())) return;
-    const own = { old: await nodeFiles.readBrief(batch.sessionId), nowMs: batch.past?.atMs ?? clock.now() };
+    const own = { former: await briefs.readAll(batch.sessionId), nowMs: batch.past?.atMs ?? clock.now() };
     const build = ({ brief }: Briefing, shown: Batch) => buildBrief(brief, { ...shown, ...own, shown: shown.turns });
     const brief = build(result, batch);
-    await nodeFiles.writeBrief(spare === null ? brief : withSpareClaims(brief, build(spare, withoutTools(batch))));
+    if (spare === null) await briefs.write(brief);
+    else await briefs.write(withSpareClaims(brief, build(spare, withoutTools(batch))), { brief, batch });
   }
 
   return {
@@ -134,7 +134,7 @@ export function createCompactor(parts: CompactorParts) {
     /** Fills turns that the model's answer omits with rule-made nodes. */
     async summarize(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<SummaryResult> {
       const isLast = isNewest(batch, catalogue, clock.now());
-      const own = getInput(batch, isLast ? await readClaims(batch, parts) : []);
+      const own = getInput(batch, isLast ? await briefs.readModels(batch) : []);
       const known = { ...(await findKnown(batch, parts)), ...chooseOntology(batch, facts) };
       const result = await model.summarize({ ...own, ...known, brief: isLast ? own.brief : null }, signal);
       const decided = findDecided(batch);
@@ -157,6 +157,15 @@ export function createCompactor(parts: CompactorParts) {
     writeLocalBrief: async (batch: Batch, given?: Briefing): Promise<void> =>
       writeBrief(given ?? (await locally(batch)), withoutTools(batch), null),
   };
+}
+
+function toInput(
+  { sessionId, turns, before }: Batch,
+  briefClaims: readonly Claim[],
+  knownTags: readonly string[],
+): SummaryInput {
+  const brief = briefClaims.map((claim) => `- ${claim.text}`).join('\n');
+  return { sessionId, turns, before, knownTags, brief, briefClaims };
 }
 
 function getNodes(
@@ -189,6 +198,10 @@ function ownNodes({ nodes }: SummaryResult, batch: Batch): ProposedNode[] {
 
 /** A quotation of fewer words says nothing without what it answers. */
 const QUOTED_WORDS = 3;
+/** A decision may begin with the user's words in quotation marks. */
+const QUOTE = /^["“](.{1,400}?)["”](?![^\s.,;:)])/s;
+/** A question that asks for something to be done. */
+const ASKS_FOR = /^(?:(?:and|but|so|ok(?:ay)?|then|please)[\s,]+)*(?:can|can't|could|would|will) (?:you|we)\b/i;
 /** Share of words by which what the rules read is what a model says in words that the turn lacks. */
 const SAME_ITEM = 0.5;
 
@@ -213,9 +226,12 @@ function quoted(batch: Batch) {
       by === 'assistant' || (isQuoted && uniqueTokens(text).length >= QUOTED_WORDS) ? null : findRead(batch, turn);
     if (found === null) return decision;
     const { user, userOrigin } = found.turn;
-    const isClause = userOrigin === undefined && uniqueTokens(text).length >= QUOTED_WORDS;
-    const whole = split(user).find((each) => isClause && flat(each).includes(flat(text)) && !each.endsWith('?'));
-    if (whole !== undefined) return { ...decision, text: whole };
+    const quote = flat(QUOTE.exec(text)?.[1] ?? text);
+    const isClause =
+      userOrigin === undefined && uniqueTokens(quote).length >= QUOTED_WORDS && flat(user).includes(quote);
+    const holding = split(user).filter((each) => flat(each).includes(quote) || quote.includes(flat(each)));
+    const whole = isClause ? holding.filter((each) => !each.endsWith('?') || ASKS_FOR.test(each)) : [];
+    if (whole.length > 0) return { ...decision, text: whole.join(' ') };
     const read = found.state.decisions.find((each) => each.by === 'user' && !used.has(each));
     if (read !== undefined) {
       used.add(read);
@@ -223,7 +239,7 @@ function quoted(batch: Batch) {
     }
     const ids = found.around.map(({ turnId }) => turnId);
     const origin = attributedOrigin(text, ids, found.around);
-    const isReply = userOrigin === undefined && user !== '' && text.startsWith(user);
+    const isReply = userOrigin === undefined && user !== '' && (text.startsWith(user) || quote === flat(user));
     return isReply && isCleanOrigin(origin) ? { ...decision, origin } : decision;
   };
 }
@@ -299,13 +315,6 @@ const spokenTurn = memoize((turn: TurnText): TurnText => {
   const isEdit = ({ act, failed }: Action): boolean => act === 'EDIT' && !failed;
   return { ...withoutToolOutput(turn), ...(getActions([turn]).some(isEdit) ? { edited: true } : {}) };
 });
-
-/** Of a brief of this project: a session may move to another one. */
-async function readClaims({ sessionId, project }: Batch, parts: CompactorParts): Promise<readonly Claim[]> {
-  const brief = await parts.nodeFiles.readBrief(sessionId);
-  const claims = brief?.project === project ? [...brief.active, ...brief.hints] : [];
-  return claims.filter((claim) => !isTakenBack(claim, parts.turnRegistry));
-}
 
 /** A delayed batch must not replace a newer brief; what is dated after now was said before the clock was set back. */
 function isNewest({ sessionId, turns }: Batch, catalogue: Pick<NodeRegistry, 'all'>, nowMs: number): boolean {

@@ -1,9 +1,11 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { expect, test } from 'vitest';
 import type { CapturedTurn } from '../../../../common/turn.ts';
 import type { SummaryInput, SummaryResult } from '../../../../memory/models/model.ts';
 import { findTaskStatements } from '../../../../memory/tasks/statement.ts';
 import { openOnDisk } from '../../../helpers/disk-rig.ts';
-import { scriptedModel } from '../../../helpers/scripted-model.ts';
+import { oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 import { getTurn, message, toolRound } from '../../../helpers/turns.ts';
 
@@ -175,10 +177,16 @@ test('a to-do in a model’s words makes a task in those of the user, once, and 
 });
 
 test('a decision that a model quotes in part is the user’s with its whole sentence, and a question is none', async () => {
-  const prompt = 'Fine. But make it 100 per minute by token, Hermes bursts above that. Do we keep 20 by address?';
+  const prompt =
+    'Fine. But make it 100 per minute by token, Hermes bursts above that. Do we keep 20 by address? Can you also log each refusal?';
   const compact = ({ turns: [shown] }: SummaryInput): SummaryResult => {
     const decided = { turn: shown?.turnId ?? '', by: 'user', bucket: 'topic:limits' } as const;
-    const quotes = ['make it 100 per minute by token', 'we keep 20 by address', 'make it 200 per minute'];
+    const quotes = [
+      '"make it 100 per minute by token" (twenty by address stays)',
+      'we keep 20 by address',
+      '“can you also log each refusal” to a file',
+      'make it 200 per minute',
+    ];
     const node: SummaryResult['nodes'][number] = {
       ...{ title: 'Limits', summary: 'Limits', outcome: '', open: [], values: [], trigger: 'When I set limits' },
       ...{ topic_tags: [], importance: 'MED', recall_mode: 'active', facts: [], revises: [], turns: [decided.turn] },
@@ -193,6 +201,36 @@ test('a decision that a model quotes in part is the user’s with its whole sent
   const decisions = memory.library.list({}).find(({ title }) => title === 'Limits')?.decisions ?? [];
   expect(decisions.filter(({ by }) => by === 'user').map(({ text, origin }) => [text, origin])).toEqual([
     ['But make it 100 per minute by token, Hermes bursts above that.', 'user'],
+    ['Can you also log each refusal?', 'user'],
   ]);
+  await memory.maintenance.close();
+});
+
+test('a model goes on from its own brief, which rules replace meanwhile, unless a person changed that', async () => {
+  const own = (text: string) => ({ active: [{ text, sources: [] }], hints: [] });
+  const model = scriptedModel({
+    compact: (input) => ({
+      ...oneNode(input, 'Invoices'),
+      brief: own('Stands: the invoice number is cleared, called clean by the model'),
+    }),
+  });
+  const home = await tempDir();
+  const { memory } = await openOnDisk(home, { watch: null, llm: 'claude', model });
+  const goOn = async (turn: CapturedTurn) => {
+    memory.capture.captureTurns([turn]);
+    await memory.maintenance.flush(60_000);
+    await memory.capture.closeSession('s1');
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
+  };
+  const shown = () => model.compacted.at(-1)?.briefClaims?.map(({ text }) => text);
+  for (const turn of TURNS) await goOn(turn);
+  expect(shown()).toEqual(['Stands: the invoice number is cleared, called clean by the model']);
+  const file = path.join(home, 'memory', 'briefs', 's1.md');
+  writeFileSync(
+    file,
+    readFileSync(file, 'utf8').replace('## Hints', '- Open: ask Ada for the old numbers\n\n## Hints'),
+  );
+  await goOn(getTurn('Thanks. What else used the counter?', [say('Only `reserve()` used it, in invoice.ts.')], at(2)));
+  expect(shown()).toContain('Open: ask Ada for the old numbers');
   await memory.maintenance.close();
 });
