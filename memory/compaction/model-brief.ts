@@ -20,7 +20,7 @@ interface Kept {
   readonly written: string;
 }
 
-/** Briefs of sessions; between two calls of a model, which goes on from its own, rules make the one that is stored. */
+/** Briefs of sessions; between two calls of a model, which continues its own, rules make the one that is stored. */
 export function createModelBriefs({ nodeFiles, turnRegistry }: Pick<ServiceParts, 'nodeFiles' | 'turnRegistry'>) {
   const sessions = new LruMap<string, Kept>(SESSIONS_KEPT);
   const stands = (claim: Claim): boolean => !isTakenBack(claim, turnRegistry);

@@ -206,7 +206,7 @@ test('a decision that a model quotes in part is the user’s with its whole sent
   await memory.maintenance.close();
 });
 
-test('a model goes on from its own brief, which rules replace meanwhile, unless a person changed that', async () => {
+test('a model continues its own brief, which rules replace meanwhile, unless a person changed that', async () => {
   const own = (text: string) => ({ active: [{ text, sources: [] }], hints: [] });
   const model = scriptedModel({
     compact: (input) => ({
