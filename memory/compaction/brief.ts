@@ -35,10 +35,18 @@ const KINDS = ['Goal', 'Done', 'Found', 'Stands', 'Decided', 'Open', 'Next'];
 
 const getKind = ({ text }: Claim): number => KINDS.findIndex((kind) => text.startsWith(`${kind}: `));
 
+/** Of these kinds, a brief without any may have forgotten them. */
+const NEEDED = ['Goal', 'Stands', 'Decided', 'Open'].map((kind) => KINDS.indexOf(kind));
+
+/** The goal and how the work stands, of which a brief has one each. */
+export const tellsState = ({ text }: Claim): boolean => /^(?:Goal|Stands): /.test(text);
+
 /** The brief; claims of `spare` take the place of those of whose kind it has none of clean origin. */
 export function withSpareClaims<B extends Claims>(brief: B, spare: Claims): B {
+  const used = new Set([...NEEDED, ...brief.active.map(getKind)]);
   const kinds = new Set(brief.active.filter(({ origin }) => isCleanOrigin(origin)).map(getKind));
-  const added = spare.active.filter((claim) => isCleanOrigin(claim.origin) && !kinds.has(getKind(claim)));
+  const mayAdd = (kind: number): boolean => used.has(kind) && !kinds.has(kind);
+  const added = spare.active.filter((claim) => isCleanOrigin(claim.origin) && mayAdd(getKind(claim)));
   const replaced = new Set(added.map(getKind));
   const left = brief.active.filter((claim) => !replaced.has(getKind(claim)));
   const active = [...left, ...added].toSorted((one, other) => getKind(one) - getKind(other));

@@ -215,7 +215,7 @@ function findRead({ turns, before }: Batch, turnId: string) {
 
 /**
  * Where a model quotes a part of what the user decided, the whole sentence; where nothing or a short reply, what the rules
- * read there. Else it is the user's if it begins with all that the user typed and the rest was said there or before.
+ * read there. Else it is the user's if it begins with all that the user typed; the rest may be from elsewhere, as its origin tells.
  */
 function quoted(batch: Batch) {
   const used = new Set<Decision>();
@@ -240,7 +240,7 @@ function quoted(batch: Batch) {
     const ids = found.around.map(({ turnId }) => turnId);
     const origin = attributedOrigin(text, ids, found.around);
     const isReply = userOrigin === undefined && user !== '' && (text.startsWith(user) || quote === flat(user));
-    return isReply && isCleanOrigin(origin) ? { ...decision, origin } : decision;
+    return isReply ? { ...decision, origin } : decision;
   };
 }
 

@@ -2,7 +2,7 @@ import { LruMap } from '../../common/map.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
 import type { Claim, StoredBrief } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
-import { isTakenBack, type SourcedClaim } from './brief.ts';
+import { isTakenBack, type SourcedClaim, tellsState } from './brief.ts';
 
 const SESSIONS_KEPT = 100;
 
@@ -39,7 +39,7 @@ export function createModelBriefs({ nodeFiles, turnRegistry }: Pick<ServiceParts
       const stored = await read(batch);
       if (kept === undefined || getTexts(stored) !== kept.written) return stored;
       const known = new Set([...kept.turns, ...batch.turns.map(({ turnId }) => turnId)]);
-      const added = stored.filter(({ sources }) => sources.some((id) => !known.has(id)));
+      const added = stored.filter((claim) => claim.sources.some((id) => !known.has(id)) && !tellsState(claim));
       return [...kept.claims.filter(stands), ...added];
     },
     async readAll(sessionId: string): Promise<readonly SourcedClaim[]> {

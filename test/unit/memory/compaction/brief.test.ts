@@ -9,6 +9,8 @@ import {
   cleanBriefLines,
   inShort,
   renderBrief,
+  type SourcedClaim,
+  withSpareClaims,
 } from '../../../../memory/compaction/brief.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { getTurn, message, talk, toolRound } from '../../../helpers/turns.ts';
@@ -96,4 +98,29 @@ describe('what a claim may call its ground', () => {
     expect(attributedOrigin('Deploys happen with make ship', [], shown)).toBe('external');
     expect(attributedOrigin('Deploys happen with make ship', ['nowhere'], shown)).toBe('external');
   });
+});
+
+test('rules fill in what a model told in no claim of clean origin, and the goal, state, decisions and open items it forgot', () => {
+  const told = (text: string, origin: Origin = 'assistant'): SourcedClaim => ({ ...claim(text, 't1'), origin });
+  const brief = {
+    active: [told('Stands: ready'), told('Done: of a page', 'external'), told('Decided: pg-boss'), told('Next: ship')],
+    hints: [],
+  };
+  const spare = {
+    active: [
+      ...['Goal: a queue', 'Done: added `queue.ts`', 'Found: pg-boss is simple', 'Stands: tests pass'].map((text) =>
+        told(text),
+      ),
+      ...['Decided: not SQS', 'Open: renew the key', 'Next: deploy'].map((text) => told(text)),
+    ],
+    hints: [],
+  };
+  expect(withSpareClaims(brief, spare).active.map(({ text }) => text)).toEqual([
+    'Goal: a queue',
+    'Done: added `queue.ts`',
+    'Stands: ready',
+    'Decided: pg-boss',
+    'Open: renew the key',
+    'Next: ship',
+  ]);
 });
