@@ -36,6 +36,7 @@ import { getActions, getUrls } from '../../memory/text/actions.ts';
 import { findShown, getModality } from '../../memory/text/content-type.ts';
 import { contentTokens, getAnchors, getTags } from '../../memory/text/keywords.ts';
 import { isNearDuplicate, isSameMatter } from '../../memory/text/paraphrase.ts';
+import { repeatedOrigin } from '../../memory/text/repetition.ts';
 import {
   findTask,
   getConcept,
@@ -138,6 +139,10 @@ export const READERS: Readonly<Record<string, Read>> = {
   'command origin': (text) => commandOrigin(text, '/home/dev/shop'),
   'file references': (text) => touchedFiles(result(text)),
   'task changes': (text) => taskChanges(answered(text)),
+  'turn with repeated external text': (text) => {
+    const echoed = readTurn({ ...said(text), echoes: [1] });
+    return [echoed, repeatedOrigin(text, [echoed], 'assistant')];
+  },
   'external text': (text) => {
     const tracker = createExternalTextTracker();
     tracker.addText(text);
