@@ -38,8 +38,7 @@ export function createArchives(parts: Parts) {
 
   /** Our exports are redacted when they are written, but a user may have edited one. */
   async function redacted<T>(value: T): Promise<T> {
-    const text = await redactor.inSlices.json(JSON.stringify(value));
-    return JSON.parse(text) as T;
+    return JSON.parse(await redactor.inSlices.json(JSON.stringify(value))) as T;
   }
 
   return {

@@ -302,8 +302,7 @@ export function saidIn({ user, prompts = [user], userOrigin, parts, recalled }: 
     kind === 'assistant' && recalled !== true ? passages : [],
   );
   const answer = own.filter(({ origin }) => isCleanOrigin(origin)).map(({ text }) => text);
-  const typed = userOrigin === undefined ? { user, prompts } : { user: '' };
-  return { ...typed, assistant: answer.join('\n\n') };
+  return { ...(userOrigin === undefined ? { user, prompts } : { user: '' }), assistant: answer.join('\n\n') };
 }
 
 /** A negation also ends what says more of the same thing. */

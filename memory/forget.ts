@@ -299,8 +299,7 @@ async function removeNodes(
 async function removeFromPages(removedIds: ReadonlySet<string>, { topicPages, catalogue }: RemovalParts) {
   for (let tries = 0; tries < PAGE_TRIES; tries += 1) {
     const rewrites = await topicPages.planRemoval(removedIds, catalogue.every());
-    const made = await Promise.all(rewrites.map(topicPages.files.replace));
-    if (!made.includes(false)) return;
+    if (!(await Promise.all(rewrites.map(topicPages.files.replace))).includes(false)) return;
   }
 }
 

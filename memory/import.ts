@@ -168,8 +168,7 @@ function createDocuments(parts: MemoryParts) {
     if (outdated.length === 0) return;
     const turnIds = outdated.flatMap((node) => node.turns);
     await store.remove(outdated.map((node) => node.node_id));
-    const sessionId = outdated[0]?.session_id ?? '';
-    await journal.remove(sessionId, turnIds);
+    await journal.remove(outdated[0]?.session_id ?? '', turnIds);
     turnReader.drop(turnIds);
     await indexer.optimize();
   }

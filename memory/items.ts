@@ -47,8 +47,7 @@ export function createItems(parts: MemoryParts) {
       const at = new Date(clock.now()).toISOString();
       if (chosen.length > 0) await snapshooter.take('edit');
       for (const item of chosen) {
-        const node = catalogue.current(item.node.node_id) ?? item.node;
-        await store.save([findClosed(node, item, { at, as })]);
+        await store.save([findClosed(catalogue.current(item.node.node_id) ?? item.node, item, { at, as })]);
       }
       return chosen.map(getItem);
     });

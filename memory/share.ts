@@ -126,8 +126,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
     /** With the credentials of the shell that asked last. */
     passphrase: () => options.passphrase(env),
     use(callerEnv: NodeJS.ProcessEnv): void {
-      const isNew = Object.entries(callerEnv).some(([name, value]) => env[name] !== value);
-      if (isNew) env = { ...env, ...callerEnv };
+      if (Object.entries(callerEnv).some(([name, value]) => env[name] !== value)) env = { ...env, ...callerEnv };
     },
     async pullAll(share: Share): Promise<void> {
       reading = { rows: 0 };

@@ -39,8 +39,7 @@ export function createDetails({ model, local, quota, clock, log, catalogue, stor
     const input: DetailInput = { sessionId: node.session_id, summary: node.summary, turns, isBundle };
     const answer = await ask(input);
     if (typeof answer !== 'string') return keep(node, withDetail(node, answer.result, answer.by, turns));
-    const result = await local.expand(input, NEVER_ABORTS);
-    const fresh = withDetail(node, result, local.name, turns);
+    const fresh = withDetail(node, await local.expand(input, NEVER_ABORTS), local.name, turns);
     if (answer === '') return keep(node, fresh);
     // Not saved, so that the next request calls the model again.
     return { ...fresh, detail_note: `written without a model: ${answer}` };

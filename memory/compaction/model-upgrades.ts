@@ -248,8 +248,7 @@ async function summarize(
   const result = await beforeAbort(compactor.summarize(model, batch, cut.signal), cut.signal);
   gate.succeeded();
   state.answers += 1;
-  const saved = await replace(state, drafts, result, batch);
-  await compactor.takeTasks(saved, batch);
+  await compactor.takeTasks(await replace(state, drafts, result, batch), batch);
   if (!isKnown(state, batch)) return;
   await compactor.writeBrief(result, batch);
   await state.facts.readSummary(batch, result.facts ?? []);

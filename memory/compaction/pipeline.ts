@@ -88,8 +88,7 @@ export function createPipeline(parts: PipelineParts) {
   const rule = config.llm === 'off' ? OFF_RULE : config.compaction;
   const heardBy = createExternalTextTrackers();
   const shownText = createShownText();
-  const shown = new LruMap<string, readonly string[]>(SESSIONS_SHOWN);
-  const own = { sessions, heardBy, shownText, shown };
+  const own = { sessions, heardBy, shownText, shown: new LruMap<string, readonly string[]>(SESSIONS_SHOWN) };
   const state: State = { ...parts, rule, isPatient, ...own, pendingChars: 0, compiled: null, closed: false };
   return {
     capture(turns: readonly CapturedTurn[]): void {
@@ -222,8 +221,7 @@ async function recognize({ turnRegistry, getProject }: State, session: Session, 
   if (turn.part !== undefined) return false;
   // Yield: a long history must not block running streams.
   await nextTick();
-  const project = getProject(turn.projectDir) || session.project;
-  return turnRegistry.recognize({ ...turn, project }, readTurn(turn));
+  return turnRegistry.recognize({ ...turn, project: getProject(turn.projectDir) || session.project }, readTurn(turn));
 }
 
 /** Whether a former version stored the turn that begins with this prompt under `turnId`, with what followed it. */

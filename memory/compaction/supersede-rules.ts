@@ -4,8 +4,7 @@ import { hasPairedScript, tokenize } from '../text/tokenizer.ts';
 /** What a sentence is about that gives something another value, in its words; '' for any other sentence. */
 export function getChanged(text: string): string {
   const subject = getEnding(text)?.assertion?.subject ?? [];
-  const words = text.match(WORD) ?? [];
-  const changed = words.filter((word) => getUnits(word).some((unit) => subject.includes(unit)));
+  const changed = (text.match(WORD) ?? []).filter((word) => getUnits(word).some((unit) => subject.includes(unit)));
   return changed.map((word) => word.replace(/[.:]+$/, '')).join(' ');
 }
 

@@ -147,8 +147,7 @@ export function closeSuperseded(former: MemoryNode, next: MemoryNode, naming?: N
   const closed = openStatements(former).filter(({ text, origin, fact }) => {
     if (own.some((ending) => isAtLeast(ending.origin, origin) && endsStatement(ending, text))) return true;
     if (!refs.some((ref) => ref.fact === null || ref.fact === fact)) return false;
-    const by = sharedTopics(text, naming?.userTopics ?? new Set()) > 0 ? 'user' : next.origin;
-    return isAtLeast(by, origin);
+    return isAtLeast(sharedTopics(text, naming?.userTopics ?? new Set()) > 0 ? 'user' : next.origin, origin);
   });
   return closed.length === 0 ? former : withClosed(former, closed, next);
 }
@@ -157,8 +156,7 @@ export function closeSuperseded(former: MemoryNode, next: MemoryNode, naming?: N
 export function withRevisionsOf(heir: MemoryNode, formers: readonly MemoryNode[]): MemoryNode {
   const own = formers.filter(({ turns }) => turns.some((turnId) => heir.turns.includes(turnId)));
   const closed = own.flatMap(({ facts }) => facts.filter(isClosed));
-  const last = own.at(-1);
-  if (closed.length === 0 || last === undefined) return heir;
+  if (closed.length === 0) return heir;
   const isClosedBy = toldBy(closed);
   const open = heir.facts.filter((fact) => !isClosedBy(`${fact.concept}: ${fact.value}`));
   return closeIfSuperseded({ ...heir, facts: [...open, ...closed] });

@@ -51,8 +51,7 @@ export function createToolRounds(parts: Parts) {
   function restore(part: JournalTurn): TurnText {
     const before = entered.get(part.part?.after ?? '');
     // Without its predecessor a part counts as tainted.
-    const startsTainted = before?.tainted ?? (part.part?.after ?? null) !== null;
-    const { text, tainted } = readTurnPart(part, startsTainted);
+    const { text, tainted } = readTurnPart(part, before?.tainted ?? (part.part?.after ?? null) !== null);
     const prompt = before?.prompt ?? text.user.slice(0, PROMPT_CHARS);
     turnRegistry.record(part, text);
     const name = turnRegistry.canonicalId(part.turnId);

@@ -137,8 +137,7 @@ export function wordDrift(turn: TurnText, before: readonly TurnText[], leastWord
   const topic = new Set(before.flatMap((each) => topicTokens(topicText(each))));
   const own = topicTokens(topicText(turn));
   const shared = (tokens: readonly string[]): number => tokens.filter((token) => topic.has(token)).length;
-  const closeness = Math.max(shared(promptTokens) / promptTokens.length, shared(own) / Math.max(1, own.length));
-  return 1 - closeness;
+  return 1 - Math.max(shared(promptTokens) / promptTokens.length, shared(own) / Math.max(1, own.length));
 }
 
 /** Prompt, assistant text and the beginning of each call. */

@@ -225,8 +225,7 @@ export function withoutBrief(page: string, day: string, digest: string): string 
   for (const start of starts) {
     const next = page.slice(start + 1).search(/^## /m);
     const end = next < 0 ? page.length : start + 1 + next;
-    const block = page.slice(start, end);
-    if (briefDigest(block.replace(/\n$/, '')) !== digest) continue;
+    if (briefDigest(page.slice(start, end).replace(/\n$/, '')) !== digest) continue;
     const left = page.slice(0, start) + page.slice(end);
     return left.trim() === `${titleLine(day)}${TODAY}`.trim() ? null : left;
   }

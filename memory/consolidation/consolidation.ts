@@ -200,8 +200,7 @@ async function orient({ tasks }: Parts, { nodes, shelf }: Before, { nowMs, last 
   const oldestMs = nodes.reduce((oldest, { valid_from }) => Math.min(oldest, Date.parse(valid_from)), nowMs);
   const sinceMs = toldMs <= nowMs ? toldMs : Math.max(nowMs - FIRST_BRIEF_MS, oldestMs - 1);
   const lines = await tasks.briefLines({ sinceMs, nowMs });
-  const episodes = listNodesSince(nodes, sinceMs);
-  return { sinceMs, episodes: episodes.length, topics: shelf.pages.size, lines };
+  return { sinceMs, episodes: listNodesSince(nodes, sinceMs).length, topics: shelf.pages.size, lines };
 }
 
 interface BriefParts extends Before, Pick<BriefInput, 'sinceMs' | 'untold'> {

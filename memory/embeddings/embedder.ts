@@ -52,8 +52,7 @@ export function createEmbedderWithTimeout(
         isOut = false;
         return vector;
       } catch (error) {
-        const why = getReason(error);
-        if (!isOut) report(`searching by words only: ${why}`);
+        if (!isOut) report(`searching by words only: ${getReason(error)}`);
         isOut = true;
         return { vector: new Float32Array(embedder.dimensions), comparedWith: 'vector' };
       }

@@ -26,8 +26,7 @@ const Answer = z.union([
 
 /** @throws CometError `index_failed` if the endpoint does not return vectors */
 export async function probeDimensions(options: ModelEndpointOptions): Promise<number> {
-  const ask = createAsker(options, new AbortController().signal);
-  const [vector] = await ask(['dimensions']);
+  const [vector] = await createAsker(options, new AbortController().signal)(['dimensions']);
   return vector?.length ?? 0;
 }
 

@@ -22,8 +22,7 @@ export function createStaticEmbedder(): Embedder {
     async embedQuery(text, corpus) {
       if (isPairedScript(text)) return { vector: hashVector(text, SCRIPT_DIMENSIONS), comparedWith: 'scriptVector' };
       const pieces = getPieces(table, text.slice(0, MAX_QUERY_CHARS));
-      const idf = corpus.pieceWeights([...new Set(pieces)]);
-      return { vector: sumPieces(table, pieces, idf), comparedWith: 'vector' };
+      return { vector: sumPieces(table, pieces, corpus.pieceWeights([...new Set(pieces)])), comparedWith: 'vector' };
     },
     close: async () => {},
   };

@@ -130,8 +130,7 @@ export function createFactStore({ state, ...rules }: FactStoreOptions) {
       const pruned = remove((fact) => fact.salience < PRUNE_THRESHOLD && getClass(rules, fact) !== 'permanent');
       const rest = facts.filter(({ id }) => changed.has(id));
       const added = rest.filter(({ id }) => !before.has(id));
-      const reasserted = rest.filter(({ id }) => before.has(id));
-      return { added, reasserted, negated, evicted, pruned };
+      return { added, reasserted: rest.filter(({ id }) => before.has(id)), negated, evicted, pruned };
     },
     /** Removes and returns what holds for that session only. */
     endSession: (sessionId: string): readonly Fact[] =>

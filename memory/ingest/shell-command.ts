@@ -267,8 +267,7 @@ function mayRunProgram(own: readonly string[], shell: Shell, depth: number): boo
     return !((name === 'awk' || name === 'sed') && READS_OTHERS.test(withSingleSpaces(args.join('\n'))));
   if (args.some((word) => URL_IN_TEXT.test(word))) return false;
   const allowed = SUBCOMMANDS[name];
-  const command = args.find((word) => !word.startsWith('-') && !word.startsWith('+')) ?? '';
-  if (allowed?.has(command)) return true;
+  if (allowed?.has(args.find((word) => !word.startsWith('-') && !word.startsWith('+')) ?? '')) return true;
   if (INTERPRETERS.has(name)) return runsOwnFile(args);
   return isPath || BUILDERS.has(name);
 }

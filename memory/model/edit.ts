@@ -1,6 +1,6 @@
 import { CometError } from '../../common/errors.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
-import { type FileHead, parseSection, readValue } from './markdown.ts';
+import { parseSection, readValue } from './markdown.ts';
 import { redirectTo } from './node.ts';
 import { MemoryNode, NODE_FIELDS } from './node-schema.ts';
 
@@ -28,8 +28,7 @@ export function withFields(node: MemoryNode, fields: Readonly<Record<string, str
 
 /** The node as its section says after someone edited it. @throws CometError `node_invalid` */
 export function fromSection(node: MemoryNode, text: string): MemoryNode {
-  const head: FileHead = { session_id: node.session_id, project: node.project };
-  const parsed = parseSection(text, head);
+  const parsed = parseSection(text, { session_id: node.session_id, project: node.project });
   if (parsed.kind === 'problem') throw new CometError('node_invalid', parsed.message);
   const given = parsed.node;
   if (/^## /m.test(text.slice(3)))

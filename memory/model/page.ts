@@ -237,7 +237,6 @@ export function withoutNodes(page: Page, isGone: NodeTest, getLink: (nodeId: str
   }
   const sources = page.head.sources.filter((id) => !isGone(id, ''));
   if (changes.size === 0 && sources.length === page.head.sources.length) return page;
-  const left = lines.filter(({ at }) => changes.get(at) !== null);
-  if (left.length === 0 && changes.size > 0) return null;
+  if (changes.size > 0 && lines.every(({ at }) => changes.get(at) === null)) return null;
   return { ...replaceLines(page, changes), head: { ...page.head, sources } };
 }

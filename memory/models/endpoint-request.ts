@@ -146,8 +146,7 @@ export function createKeyedRequest(options: EndpointKeyOptions, maxChars: number
     if ('missing' in found) return { how: 'keyless', detail: found.missing };
     const used = found.key;
     key = used;
-    const authorization = used === '' ? '' : `Bearer ${used}`;
-    const reply = await postJson({ ...request, authorization, maxChars }, signal);
+    const reply = await postJson({ ...request, authorization: used === '' ? '' : `Bearer ${used}`, maxChars }, signal);
     if (reply.how !== 'answered') return reply;
     if (reply.status === 401 || reply.status === 403) key = '';
     return { ...reply, hideKey: (text) => (used === '' ? text : text.replaceAll(used, '[key]')) };

@@ -62,8 +62,7 @@ function section(title: string, lines: readonly string[], most: number, folder: 
 
 /** A page may be in a subfolder; a parenthesis would end the link. */
 export function pageAddress(name: string): string {
-  const parts = name.split('/').map(encodeURIComponent);
-  return parts.join('/').replaceAll('(', '%28').replaceAll(')', '%29');
+  return name.split('/').map(encodeURIComponent).join('/').replaceAll('(', '%28').replaceAll(')', '%29');
 }
 
 function linkTo(folder: string, name: string, title: string): string {

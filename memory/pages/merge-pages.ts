@@ -158,8 +158,7 @@ function place(state: State, candidate: Candidate): void {
       }
     }
   }
-  const target = home ?? createDraft(state, candidate);
-  add(state, target, candidate, endedBy);
+  add(state, home ?? createDraft(state, candidate), candidate, endedBy);
 }
 
 /** It stands in the page already, in these or in a person's words: then it only becomes a source. */
@@ -261,8 +260,7 @@ function report(state: State, candidate: Candidate): boolean {
   const day = localDay(candidate.at);
   const text = `${day}, from outside (${candidate.origin}): “${candidate.text.replace(/[“”"]/g, "'")}”`;
   if (draft.entries.some(({ statement }) => statement.text.includes(candidate.text.slice(0, 120)))) return true;
-  const old = draft.entries.filter(({ section }) => section === REPORTED);
-  if (old.length >= MOST_REPORTED) return true;
+  if (draft.entries.filter(({ section }) => section === REPORTED).length >= MOST_REPORTED) return true;
   const { nodeId } = candidate;
   const entry = getEntry(state, { at: null, section: REPORTED, statement: { text, nodes: [nodeId] } });
   draft.entries.push({ ...entry, isChanged: true });

@@ -56,8 +56,7 @@ export function createTopics({ topicPages, facts, getProject, redactor, index, c
       const now = await shelf();
       const pages = listTopics(now, project).topics.map((topic) => ({ ...topic, page: getPage(now, topic.name) }));
       const toldTurns = new Set(told.flatMap((id) => catalogue.current(id)?.turns ?? []));
-      const all = (await facts.list(project)).facts;
-      const rows = all.filter(({ turn_id }) => !toldTurns.has(turn_id));
+      const rows = (await facts.list(project)).facts.filter(({ turn_id }) => !toldTurns.has(turn_id));
       if (tokens.length === 0 || pages.length + rows.length === 0) return [];
       const idf = await index.termWeights([...tokens, UNSEEN], project === null ? {} : { project });
       const sectionQuery: SectionQuery = {

@@ -191,8 +191,7 @@ function getPieces(text: string, maxChars: number): Piece[] {
   const pieces: Piece[] = [];
   let from = 0;
   const add = (to: number): void => {
-    const tokens = new Set(tokenize(text.slice(from, to)));
-    if (to > from) pieces.push({ from, to, tokens });
+    if (to > from) pieces.push({ from, to, tokens: new Set(tokenize(text.slice(from, to))) });
     from = to;
   };
   for (const end of [...ends, text.length]) {

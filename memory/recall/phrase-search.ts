@@ -37,8 +37,7 @@ export function phraseInNodes(phrase: Phrase, nodes: readonly MemoryNode[]): Rec
       item?.text ?? [title, outcome, summary].find(holds) ?? facts.find(({ value }) => holds(value))?.value;
     if (source === undefined || !isShown(node)) continue;
     const { origin, turn } = item ?? { origin: node.origin, turn: node.turns[0] ?? '' };
-    const passage: Passage = { text: findPiece(phrase, source), by: 'assistant', origin, asked: '' };
-    hits.push(getHit(node, passage, turn));
+    hits.push(getHit(node, { text: findPiece(phrase, source), by: 'assistant', origin, asked: '' }, turn));
   }
   return hits;
 }

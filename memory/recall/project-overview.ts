@@ -128,8 +128,7 @@ export function summarizeProject(newestFirst: readonly MemoryNode[]) {
 }
 
 function getNames({ summary }: MemoryNode): string[] {
-  const names = [...summary.matchAll(NAME)].map(([name]) => name);
-  return [...new Set(names)].filter((name) => !DATES.test(name));
+  return [...new Set([...summary.matchAll(NAME)].map(([name]) => name))].filter((name) => !DATES.test(name));
 }
 
 function getFiles(nodes: readonly MemoryNode[]) {

@@ -68,6 +68,5 @@ export function rerankedText(
   { turns }: RankedNode,
   words: ReadonlyMap<string, { readonly text: string }>,
 ): string {
-  const texts = turns.flatMap((turn) => words.get(turn)?.text ?? []);
-  return [summary, ...texts].join('\n').slice(0, TEXT_CHARS);
+  return [summary, ...turns.flatMap((turn) => words.get(turn)?.text ?? [])].join('\n').slice(0, TEXT_CHARS);
 }

@@ -131,6 +131,5 @@ export async function recentBriefs(
     if (node.project !== project || isFromText(node) || node.session_id === sessionId) continue;
     if (ids.add(node.session_id).size === BRIEFS_TRIED) break;
   }
-  const briefs = await Promise.all([...ids].map((id) => nodeFiles.readBrief(id)));
-  return briefs.flatMap((brief) => brief ?? []);
+  return (await Promise.all([...ids].map((id) => nodeFiles.readBrief(id)))).flatMap((brief) => brief ?? []);
 }

@@ -57,8 +57,7 @@ export async function outgoing(
   redactor: Redactor,
 ): Promise<MemoryNode> {
   const node = { ...own, project: getKey(project) };
-  const text = await redactor.inSlices.json(JSON.stringify(node));
-  const clean = NodeSchema.parse(JSON.parse(text));
+  const clean = NodeSchema.parse(JSON.parse(await redactor.inSlices.json(JSON.stringify(node))));
   if (scope === 'me') return clean;
   const { pinned_from = clean.recall_mode, pinned_in: _, ...rest } = clean;
   return {

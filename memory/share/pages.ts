@@ -116,8 +116,7 @@ export async function saveBlocks(
   await memory.saveBlocks({ added: [...added.values()], removed, isKnown, getKey: rules.getKey });
   const blocks = await memory.blocks(rules.getKey);
   for (const [id, { block }] of added) {
-    const source = blocks.present.has(id) ? getPlace(block.page, blocks) : '';
-    known[id] = { ...(known[id] as SharedNode), source };
+    known[id] = { ...(known[id] as SharedNode), source: blocks.present.has(id) ? getPlace(block.page, blocks) : '' };
   }
   Object.assign(known, inOrder(known, new Map(blocks.blocks.map(({ key, after }) => [key, after]))));
 }

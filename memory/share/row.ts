@@ -86,8 +86,7 @@ export type TaskPayload = Extract<Payload, { kind: 'task' }>;
  * that is made again under the name of a removed one is another.
  */
 export function taskKey({ name, created }: Pick<Task, 'name' | 'created'>): string {
-  const stem = path.posix.basename(name, '.md').toLowerCase();
-  return `task ${sha256(`${stem}\n${created}`)}`;
+  return `task ${sha256(`${path.posix.basename(name, '.md').toLowerCase()}\n${created}`)}`;
 }
 
 export function findTask({ name, text }: TaskText): Task | null {

@@ -225,8 +225,7 @@ async function signed(context: ShareContext, payloads: readonly Payload[]): Prom
     if (at % SIGNED === 0) await context.rest();
     const text = canonicalJson(payload);
     const isPlain = key === null || payload.kind === 'card';
-    const row = { sequence: next + at, payload: isPlain ? text : seal(text, key) };
-    rows.push(signRow(machine, row, keys.privateKey));
+    rows.push(signRow(machine, { sequence: next + at, payload: isPlain ? text : seal(text, key) }, keys.privateKey));
   }
   return rows;
 }

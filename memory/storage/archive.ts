@@ -117,8 +117,7 @@ export function scrubLine(line: string, removal: RemovedNodes): string {
   };
   if (node !== undefined) {
     if (removal.isGone(node) || (isRedirect(node) && removal.ids.has(node.superseded_by ?? ''))) return '';
-    const links = node.links.filter((id) => !removal.ids.has(id));
-    const kept = { ...withoutRevisionsBy(node, removal.ids), links };
+    const kept = { ...withoutRevisionsBy(node, removal.ids), links: node.links.filter((id) => !removal.ids.has(id)) };
     return isDeepStrictEqual(kept, node) ? line : JSON.stringify({ node: kept });
   }
   if (pages !== undefined) return JSON.stringify({ pages: pages.flatMap((page) => withoutGone(page, removal.ids)) });

@@ -97,8 +97,7 @@ function findTitle(phrase: string, time: string): string | null {
 async function readTime(phrase: string, nowMs: number): Promise<number> {
   if (PAST.test(phrase)) return Number.NaN;
   const { casual } = await import('chrono-node/en');
-  const now = new Date(nowMs);
-  const [found, another] = casual.parse(phrase, { instant: now }, { forwardDate: true });
+  const [found, another] = casual.parse(phrase, { instant: new Date(nowMs) }, { forwardDate: true });
   if (found === undefined || another !== undefined || found.text.length !== phrase.length) return Number.NaN;
   const at = found.start.date();
   if (found.start.isCertain('hour') || PART_OF_DAY.test(phrase)) return at.getTime();

@@ -41,8 +41,7 @@ function excludes(left: ReadonlySet<string>, right: ReadonlySet<string>): boolea
       boolean[],
       boolean[],
     ];
-    const isOurs = ours.some((has, at) => has && !theirs[at]);
-    return isOurs && theirs.some((has, at) => has && !ours[at]);
+    return ours.some((has, at) => has && !theirs[at]) && theirs.some((has, at) => has && !ours[at]);
   });
 }
 

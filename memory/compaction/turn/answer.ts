@@ -120,8 +120,7 @@ export function inContext(statements: readonly Statement[], question: Statement,
   );
   // Below the heading of a fix, the first statement says what it is.
   const isBelow = ({ heading }: Statement): boolean => CONCLUDES.test(heading) && heading === nearest?.heading;
-  const proposed = near.findLast(isBelow) ?? nearest;
-  const before = (OFFER.test(question.text) ? proposed : undefined) ?? near[0];
+  const before = (OFFER.test(question.text) ? (near.findLast(isBelow) ?? nearest) : undefined) ?? near[0];
   const isWhole = question.text.length > SHORT_QUESTION && !POINTS_BACK.test(question.text.slice(0, SHORT_QUESTION));
   if (before === undefined || isWhole || question.items.length > 0) return question.text;
   const room = Math.max(SHORT_QUESTION, maxChars - question.text.length - 1);

@@ -87,8 +87,7 @@ async function removeOthers(dir: string, own: string): Promise<void> {
 }
 
 function getFolder(embedderId: string): string {
-  const plain = embedderId.replace(/[^\w.-]+/g, '-').slice(0, 60);
-  return `${plain}-${sha256(embedderId, 8)}`;
+  return `${embedderId.replace(/[^\w.-]+/g, '-').slice(0, 60)}-${sha256(embedderId, 8)}`;
 }
 
 export interface Succession {

@@ -184,8 +184,7 @@ async function write(state: State, { remove, rows }: Change): Promise<void> {
   const removed = grouped(indexed, (nodeId) => projectByNode.get(nodeId) as string);
   const added = grouped(rows, (row) => getKey(row.project));
   for (const key of new Set([...removed.keys(), ...added.keys()])) {
-    const change = { key, removed: removed.get(key) ?? [], added: added.get(key) ?? [], embeddings };
-    await writeProject(state, change);
+    await writeProject(state, { key, removed: removed.get(key) ?? [], added: added.get(key) ?? [], embeddings });
   }
 }
 
@@ -197,8 +196,7 @@ async function writeProject(state: State, change: ProjectChange): Promise<void> 
   await writeTurns(state, change);
   for (const kind of ['fact', 'node'] as const) {
     if (removed.length > 0) await removeRows(state, key, kind, removed);
-    const rows = added.filter((row) => row.kind === kind);
-    const records = rows.map((row) => getRecord(row, embeddings.get(row)));
+    const records = added.filter((row) => row.kind === kind).map((row) => getRecord(row, embeddings.get(row)));
     await addRecords(state, key, kind, records);
   }
   for (const nodeId of removed) projectByNode.delete(nodeId);

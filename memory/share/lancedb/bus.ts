@@ -107,8 +107,7 @@ export async function openLanceBus({ uri, env }: { uri: string; env: NodeJS.Proc
         if (table === null) (await connection.createTable(machine, asRows(rows), { schema: logSchema() })).close();
         else {
           await table.add(asRows(rows));
-          const chars = rows.reduce((sum, { payload }) => sum + payload.length, 0);
-          if (!isTidied && chars < LARGE_CHARS) await tidy(table);
+          if (!isTidied && rows.reduce((sum, { payload }) => sum + payload.length, 0) < LARGE_CHARS) await tidy(table);
         }
         table?.close();
         await register(machine);
@@ -122,8 +121,7 @@ export async function openLanceBus({ uri, env }: { uri: string; env: NodeJS.Proc
     erase: (machine, sequences) =>
       guarded(async () => {
         const removedIds = new Set(sequences);
-        const has = (table: Table): Promise<boolean> => holdsAny(table, sequences);
-        if (!(await withTable(machine, has, false))) return;
+        if (!(await withTable(machine, (table) => holdsAny(table, sequences), false))) return;
         await withTable(machine, (table) => rewrite(connection, machine, table, removedIds), undefined);
         // No other machine writes to this log; one that reads it meanwhile fails, and reads again.
         const now = { cleanupOlderThan: new Date(), deleteUnverified: true };
@@ -199,8 +197,7 @@ async function openOrNull(connection: Connection, name: string): Promise<Table |
 
 async function tidy(table: Table): Promise<void> {
   const { totalBytes, fragmentStats } = await table.stats();
-  const most = Math.min(FILES.most, Math.max(FILES.least, totalBytes / FILES.bytesEach));
-  if (fragmentStats.numFragments < most) return;
+  if (fragmentStats.numFragments < Math.min(FILES.most, Math.max(FILES.least, totalBytes / FILES.bytesEach))) return;
   await table.optimize({ cleanupOlderThan: new Date(Date.now() - READERS_MS) });
 }
 

@@ -117,8 +117,7 @@ export async function removeDurably(file: string): Promise<void> {
 /** Rejects only after all work has ended, so that no write overlaps with the next attempt. */
 export async function inParallel(files: readonly string[], work: (file: string) => Promise<void>): Promise<void> {
   for (const some of slices(files, AT_ONCE)) {
-    const ends = await Promise.allSettled(some.map(work));
-    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    for (const end of await Promise.allSettled(some.map(work))) if (end.status === 'rejected') throw end.reason;
   }
 }
 

@@ -133,16 +133,14 @@ function createSessionFiles(nodesDir: string) {
         if (place !== '' && place !== file) await dropFrom(place, new Set(ids));
         for (const node of written) saved.set(node.node_id, node);
         for (const id of ids) {
-          const others = (where.get(id) ?? []).filter((each) => each !== place && each !== file);
-          where.set(id, [file, ...others]);
+          where.set(id, [file, ...(where.get(id) ?? []).filter((each) => each !== place && each !== file)]);
         }
       }
     },
     async drop(ids: readonly string[]): Promise<void> {
       // A section that was copied or moved by hand must not outlive the one that is known.
       const where = (await load()).places;
-      const files = new Set(ids.flatMap((id) => where.get(id) ?? []));
-      for (const file of files) await dropFrom(file, new Set(ids));
+      for (const file of new Set(ids.flatMap((id) => where.get(id) ?? []))) await dropFrom(file, new Set(ids));
       places = null;
       joined = null;
     },
@@ -305,8 +303,7 @@ export function joinFiles(files: readonly NodeFile[]): Library {
       if (counts) nodes.set(parsed.node.node_id, parsed.node);
       else if (problem === null) {
         const twice = `${id}: expected each id once; the first section counts`;
-        const message = parsed.kind === 'problem' ? parsed.message : twice;
-        problems.push({ file, message: `line ${line}: ${message}` });
+        problems.push({ file, message: `line ${line}: ${parsed.kind === 'problem' ? parsed.message : twice}` });
       }
       if (id !== null) note(places, id, file, counts);
     }
@@ -347,8 +344,7 @@ export function withNodes(document: NodeDocument, nodes: readonly MemoryNode[]) 
   }
   const before = document.seen ?? document.sections.flatMap(({ id }) => (id === null ? [] : [idTail(id)]));
   const seen = new Set([...before, ...nodes.map(({ node_id }) => idTail(node_id))]);
-  const lead = withSeen(endedByNewline(document.lead), seen);
-  return { document: { ...document, lead, seen, sections }, displaced };
+  return { document: { ...document, lead: withSeen(endedByNewline(document.lead), seen), seen, sections }, displaced };
 }
 
 /** The text without these sections, whether it is a sound file or not; '' where none is left. */

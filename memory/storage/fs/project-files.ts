@@ -94,8 +94,7 @@ function createCommits(now: () => number): (root: string) => string {
   return (root) => {
     if (last.root !== root || Math.abs(now() - last.atMs) >= COMMIT_FRESH_MS) {
       const repository = getRepository(root);
-      const commit = repository === null ? '' : checkedOut(repository).slice(0, COMMIT_HEX);
-      last = { root, commit, atMs: now() };
+      last = { root, commit: repository === null ? '' : checkedOut(repository).slice(0, COMMIT_HEX), atMs: now() };
     }
     return last.commit;
   };

@@ -36,8 +36,7 @@ export type IdSetFile = ReturnType<typeof createIdSetFile>;
 export function createIdSetFile(file: string, form = HASH) {
   return {
     async load(): Promise<readonly string[]> {
-      const text = (await readFileIfPresent(file)) ?? '';
-      return text.split('\n').filter((line) => form.test(line));
+      return ((await readFileIfPresent(file)) ?? '').split('\n').filter((line) => form.test(line));
     },
     // A line that a power cut tore before these must not take one of them along.
     add: (turnIds: readonly string[]): Promise<void> => appendDurably(file, `\n${turnIds.join('\n')}\n`),
