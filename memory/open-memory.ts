@@ -5,7 +5,6 @@ import { createMutex, systemClock } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import { getReason, type Problem } from '../common/errors.ts';
 import { ensureDir } from '../common/files.ts';
-import type { Log } from '../common/log.ts';
 import { VERSION } from '../common/paths.ts';
 import type { Corpus, Embedder } from './embeddings/embedder.ts';
 import { type EmbedderParts, getEmbedder, openEmbedder } from './embeddings/open-embedder.ts';
@@ -124,7 +123,10 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<OpenedMemory
     randomHex,
   });
   await Promise.race([warm, after(WARM_MS, undefined, { ref: false })]);
-  await warmUp(memory, log);
+  // The first search starts the embedding thread and reads the index, which no prompt should wait for.
+  await memory.recall
+    .search('first words', { top: 1 })
+    .catch((error: unknown) => log.warn('the first search failed', { error }));
   start(memory.maintenance.refreshIndex);
   return assembleMemory({ memory, tasks, problems, embedder });
 }
@@ -182,15 +184,6 @@ async function getShare({ share, config, env, paths }: OpenMemoryOptions, remove
       env,
     } satisfies MemoryOptions['share'],
   };
-}
-
-/** The first search starts the embedding thread and reads the index, which no prompt should wait for. */
-async function warmUp(memory: Memory, log: Log): Promise<void> {
-  try {
-    await memory.recall.search('first words', { top: 1 });
-  } catch (error) {
-    log.warn('the first search failed', { error });
-  }
 }
 
 async function getReranker(

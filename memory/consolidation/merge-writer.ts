@@ -1,9 +1,8 @@
 import { getReason } from '../../common/errors.ts';
-import type { Log } from '../../common/log.ts';
 import { clip, sha256, trimEnd } from '../../common/text.ts';
+import type { OpenParts } from '../ingest/parts.ts';
 import { type Author, getAuthor, type MemoryNode } from '../model/node.ts';
-import type { LanguageModel, MergeInput, MergeResult } from '../models/model.ts';
-import type { ModelQuota } from '../models/quota.ts';
+import type { MergeInput, MergeResult } from '../models/model.ts';
 import { contentDigest } from '../storage/index-writer.ts';
 import { getAnchors } from '../text/keywords.ts';
 import { collectNames, isNearDuplicate, sharedWords } from '../text/paraphrase.ts';
@@ -24,17 +23,14 @@ const REFUSAL: MergeResult = { fits: false, summary: '', trigger: '' };
 export type MergeWriter = ReturnType<typeof createMergeWriter>;
 
 export type MergeWriterOptions = {
-  readonly quota: ModelQuota;
-  /** Null: rules only. */
-  readonly model: LanguageModel | null;
-  readonly log: Log;
   readonly signal: AbortSignal;
   readonly modelCallLimit: number;
   /** Of its own calls; beyond it rules decide, as where the model is not available. */
   readonly tokenLimit: number;
   /** What `refusals` returned after the last run. */
   readonly refused?: readonly string[] | undefined;
-} & Pick<ConsolidationRule, 'repeated'>;
+} & Pick<ConsolidationRule, 'repeated'> &
+  Pick<OpenParts, 'quota' | 'model' | 'log'>;
 
 /** Calls the model while the budget allows. Without it rules merge plain repetitions and leave the rest to the next run. */
 export function createMergeWriter(options: MergeWriterOptions) {
@@ -134,8 +130,7 @@ export function isRepetition(keeper: MemoryNode, node: MemoryNode, least: number
 }
 
 function groupText(members: readonly MemoryNode[]): MergeText {
-  const all = members.map(({ summary }) => summary.replace(LEAD, '')).join('\n');
-  const anchors = getAnchors(all);
+  const anchors = getAnchors(members.map(({ summary }) => summary.replace(LEAD, '')).join('\n'));
   const about = anchors.length === 0 ? '' : ` about ${anchors.join(', ')}`;
   const head = `${members.length} memories${about}: `;
   const room = Math.floor((GROUP_CHARS - head.length) / Math.max(1, members.length)) - 2;

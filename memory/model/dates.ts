@@ -52,6 +52,7 @@ const word = (source: string): Pick<Rule, 'hint' | 'sign'> => ({
 /** Chinese and Korean set no spaces around words, and Korean adds particles. */
 const script = (source: string): RegExp => new RegExp(source, 'gu');
 const shifted = (days: number) => (_: Groups, today: Day) => addDays(today, days);
+const nextMonday = (_: Groups, today: Day) => addDays(today, daysToMonday(today));
 
 const RULES: readonly Rule[] = [
   { ...word('day after tomorrow|übermorgen|pasado mañana'), getDate: shifted(2) },
@@ -84,14 +85,8 @@ const RULES: readonly Rule[] = [
     sign: script(`(?:(下个?|다음 ?주 ?)|(上个?|지난 ?주? ?)|(?=[^，。,.]{2,3}(?:之?前|까지)))(?:${WEEKDAY})`),
     getDate: weekday,
   },
-  {
-    ...word('next week|nächste woche|kommende woche|(?:la )?próxima semana'),
-    getDate: (_, today) => addDays(today, daysToMonday(today)),
-  },
-  {
-    sign: script('下个?(?:周|星期)(?![一二三四五六日天])|다음 ?주(?! ?[월화수목금토일]요일)'),
-    getDate: (_, today) => addDays(today, daysToMonday(today)),
-  },
+  { ...word('next week|nächste woche|kommende woche|(?:la )?próxima semana'), getDate: nextMonday },
+  { sign: script('下个?(?:周|星期)(?![一二三四五六日天])|다음 ?주(?! ?[월화수목금토일]요일)'), getDate: nextMonday },
   {
     ...word('end of (?:the |this )?month|ende des monats|monatsende|fin de mes'),
     getDate: (_, { year, month }) => ({ year, month: month + 1, date: 0 }),
@@ -190,8 +185,7 @@ function readCount(word: string): number {
 
 /** `three weeks ago` is the week around that day, `two months ago` that month. */
 function ago([, ...groups]: Groups, today: Day): Span {
-  const at = groups.findIndex((group) => group !== undefined);
-  const [count = '', days, weeks] = groups.slice(at);
+  const [count = '', days, weeks] = groups.slice(groups.findIndex((group) => group !== undefined));
   const amount = readCount(count);
   if (days !== undefined) return [addDays(today, -amount), 1];
   return weeks === undefined

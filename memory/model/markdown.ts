@@ -289,18 +289,14 @@ export function isPlainText(text: string): boolean {
 export const isOneLine = (text: string): boolean => isPlainText(text) && !text.includes('\n');
 
 /** Lines that would read as headings get a backslash; those that had one already get one more. */
-export function escapeHeadings(text: string): string {
-  return text
-    .split('\n')
-    .map((line) => (/^\\*#/.test(line) ? `\\${line}` : line))
-    .join('\n');
-}
+export const escapeHeadings = (text: string): string =>
+  changeLines(text, (line) => (/^\\*#/.test(line) ? `\\${line}` : line));
 
-export function unescapeHeadings(text: string): string {
-  return text
-    .split('\n')
-    .map((line) => (/^\\+#/.test(line) ? line.slice(1) : line))
-    .join('\n');
+export const unescapeHeadings = (text: string): string =>
+  changeLines(text, (line) => (/^\\+#/.test(line) ? line.slice(1) : line));
+
+function changeLines(text: string, change: (line: string) => string): string {
+  return text.split('\n').map(change).join('\n');
 }
 
 export interface FrontMatter {

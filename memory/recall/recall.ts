@@ -5,11 +5,12 @@ import { memoize } from '../../common/map.ts';
 import { lowestOrigin } from '../../common/turn.ts';
 import { textVector } from '../embeddings/static-embedder.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
+import type { OpenParts } from '../ingest/parts.ts';
 import { isSearched, type MemoryNode } from '../model/node.ts';
 import { getParts } from '../model/turn.ts';
 import { dateAgreement, getDateRarity, type NamedDate, namedDate } from '../search/dates.ts';
 import { lanesOfTurns, type RankedTurn, type RankingRules, rankTurns } from '../search/ranking.ts';
-import type { Hit, IndexFilter, Lane, SearchIndex, TurnWords } from '../search/search-index.ts';
+import type { Hit, IndexFilter, Lane, TurnWords } from '../search/search-index.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { getWords, saySame } from '../text/paraphrase.ts';
 import { contentTags } from '../text/tags.ts';
@@ -37,14 +38,11 @@ import type { RecallHit, RecallRequest, SearchOptions } from './types.ts';
 
 export type RecallConfig = Config['recall'];
 
-export interface RecallerDeps {
-  readonly index: SearchIndex;
+export interface RecallerDeps extends Pick<OpenParts, 'index' | 'getProject'> {
   /** The node of an id from memory; null where the index is behind. */
   readonly getNode: (nodeId: string) => MemoryNode | null;
   /** Marked text and origin of a turn by its id, redacted; null where it is not known. */
   readonly turnText: (turnId: string) => TurnWords | null | Promise<TurnWords | null>;
-  /** Project key of a directory, '' for null. */
-  readonly getProject: (directory: string | null) => string;
   /** Where it is not given, no memory is stale. */
   readonly files?: Pick<FileReferences, 'freshness'>;
   readonly config: RecallConfig;
@@ -143,8 +141,7 @@ export function createRecaller(deps: RecallerDeps) {
       const reading = await readCandidate(deps, candidate, words, { terms, date });
       if (reading !== null) readings.push(reading);
     }
-    const best = candidates.slice(0, (deps.filter ?? FILTER_RULES).deciding);
-    const deciding = new Set(best.map(({ nodeId }) => nodeId));
+    const deciding = new Set(candidates.slice(0, (deps.filter ?? FILTER_RULES).deciding).map(({ nodeId }) => nodeId));
     return getHits(deps, readings, { search, terms, past, date, freshness, deciding });
   }
 
@@ -170,8 +167,7 @@ export function createRecaller(deps: RecallerDeps) {
     /** Like `recall`, for an explicit search: results below the relevance filter follow those that pass it. */
     search(query: string, options: SearchOptions): Promise<readonly RecallHit[]> {
       const { top: limit, projectDir = null, skips = () => false } = options;
-      const filter = getFilter(options);
-      return find({ query, projectDir, filter, limit, gated: false, skips, shown: new Set() });
+      return find({ query, projectDir, filter: getFilter(options), limit, gated: false, skips, shown: new Set() });
     },
 
     /** Ids of the turns that search makes its hits of, best first, each once. */
@@ -384,8 +380,7 @@ function nodeFacts(node: MemoryNode | null, { project, sessionId }: IndexFilter,
   if (project !== undefined && node.project !== project) return null;
   if (sessionId !== undefined && node.session_id !== sessionId) return null;
   const { links, origin } = node;
-  const atMs = Date.parse(node.valid_from);
-  return { links, origin, project: node.project, atMs, recalled };
+  return { links, origin, project: node.project, atMs: Date.parse(node.valid_from), recalled };
 }
 
 function isWanted(

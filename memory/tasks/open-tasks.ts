@@ -76,8 +76,7 @@ export async function openTasks(parts: Parts): Promise<{ readonly tasks: Tasks; 
             return await withTimeout(ask(prompt, signal), JUDGE_MS, late);
           },
   });
-  const tasks = createTasks({ files, surfacing, now, getProject, redact: redactor.text });
-  return { tasks, start: surfacing.start };
+  return { tasks: createTasks({ files, surfacing, now, getProject, redact: redactor.text }), start: surfacing.start };
 }
 
 const SCRIPT = ['on run argv', 'display notification (item 1 of argv) with title "comet-cc"', 'end run'];

@@ -19,10 +19,8 @@ const MOST_ABOUT = 6;
 /** Of a sentence without spaces, beside the phrase. */
 const REST_CHARS = 20;
 
-type Phrases = readonly [spaced: readonly string[], unspaced: readonly string[]];
-
 /** Ways to ask; the first list is of languages that set spaces. A phrase ends where its subject may follow. */
-const PHRASES: Readonly<Record<StateKind, Phrases>> = {
+const PHRASES: Readonly<Record<StateKind, readonly [spaced: readonly string[], unspaced: readonly string[]]>> = {
   outcome: [
     [
       'where (?:were|are|had) we(?: (?:at|up to|left off|stopped))?',
