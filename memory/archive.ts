@@ -60,8 +60,7 @@ export function createArchives(parts: Parts) {
         const removed = new Set(again ? [] : await parts.share?.removed.load());
         const tasks = ownTasks.filter((file) => !removed.has(taskKey(findTask(file) ?? { name: '', created: '' })));
         const before = new Map(nodes.map(({ node_id }) => [node_id, catalogue.get(node_id)]));
-        const clean: MemoryNode[] = await Promise.all(nodes.map(redacted));
-        const fresh = clean.map((node) => {
+        const fresh = (await Promise.all(nodes.map(redacted))).map((node) => {
           const previous = before.get(node.node_id);
           return withCappedTrust(isTrusted || isSame(node, previous) ? node : nodeAsToolText(node), previous);
         });

@@ -166,8 +166,7 @@ export async function openFacts(parts: Parts) {
 
 /** Applies what rules find in a turn, once for each turn of the user. */
 async function readTurn(state: State, turn: TurnText, source: Source): Promise<void> {
-  const { project } = source;
-  const { ontology } = ((await state.scopes.of(project)) ?? (await state.scopes.of('')))?.state ?? {};
+  const { ontology } = ((await state.scopes.of(source.project)) ?? (await state.scopes.of('')))?.state ?? {};
   if (ontology === undefined) return;
   const parts = saidIn(turn);
   const { facts } = extractFacts({ ontology, turn: parts, candidates: extractByRules(parts) });

@@ -21,8 +21,6 @@ export type Import = ReturnType<typeof createImports>['imports'];
 export function createImports(parts: MemoryParts & { readonly archives: Archives; readonly started: Promise<void> }) {
   const { archives, started, taskQueue, turnRegistry } = parts;
   const documents = createDocuments(parts);
-  const importTurns = createTurnImport(parts);
-  const remember = createNotes(parts);
 
   /** One at a time; `flush` waits for them. */
   function queued<I, O>(run: (request: I) => Promise<O>): (request: I) => Promise<O> {
@@ -41,13 +39,13 @@ export function createImports(parts: MemoryParts & { readonly archives: Archives
       hasTurns: (sessionId: string): Promise<boolean> =>
         started.then(() => turnRegistry.session(sessionId) !== undefined),
       /** Imports past turns with their own time; known turns stay as they are. */
-      importTurns: queued(importTurns),
+      importTurns: queued(createTurnImport(parts)),
       /**
        * Saves a note; a known one stays as it is.
        *
        * @throws CometError `node_invalid` where redaction leaves nothing, or the user had the same note removed
        */
-      remember: queued(remember),
+      remember: queued(createNotes(parts)),
     },
     progress: documents.progress,
   };
@@ -149,13 +147,12 @@ function createDocuments(parts: MemoryParts) {
     await drop(outdated);
     const skipped = [...pieces.keys()].filter((turnId) => !isHeld(turnId)).length;
     const [chunks, added] = [pieces.size, fresh.length];
-    const unchanged = chunks - added - skipped;
     return {
       kind: 'document' as const,
       file,
       /** The session that `restoreSession` takes. */
       session_id,
-      ...{ chunks, added, unchanged },
+      ...{ chunks, added, unchanged: chunks - added - skipped },
       /** Removed, because the file no longer has them. */
       outdated: outdated.length,
       /** Because the user had removed them. */

@@ -334,12 +334,11 @@ export function publicNode<T extends MemoryNode>(node: T): Public<T> {
 /** What programs are given of a node beside its own fields: those of CoMeT that follow from others, or never change. */
 function derivedFields(node: MemoryNode) {
   const teammate = getTeammate(node);
-  const parts = node.kind === 'group' ? node.links : node.turns;
   return {
     title: getTitle(node),
     status: getStatus(node),
     written_by: writtenBy(node),
-    content_key: sha256(parts.join('\n')),
+    content_key: sha256((node.kind === 'group' ? node.links : node.turns).join('\n')),
     raw_location: `journal/${sessionStem(node.session_id)}.log`,
     strength: 1,
     recall_count: 0,

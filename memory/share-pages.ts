@@ -156,8 +156,7 @@ export function createSharedPages(parts: Parts) {
     },
     dropFaded: async (keys: readonly string[]) => share?.faded?.drop(keys),
     async changedApart() {
-      const shelf = await topicPages.shelf();
-      return [...shelf.texts].flatMap(([file, text]) => {
+      return [...(await topicPages.shelf()).texts].flatMap(([file, text]) => {
         const blocks = countLabels(text);
         return blocks === 0 ? [] : [{ file, blocks }];
       });

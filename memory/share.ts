@@ -273,13 +273,12 @@ function createRequests({ catalogue, share: options }: Parts, { use, pullAll }: 
     /** What the named teammate's machine says counts as what an assistant said. @throws CometError `usage`, `not_found` */
     trust: (who: string, isTrusted: boolean) =>
       asked(async (share) => {
-        const { trusted } = options.settings();
         const peers = Object.values(share.state().peers).filter(
           ({ machine, name }) => name === who || (who.length >= 4 && machine.startsWith(who)),
         );
         const none = `no machine is called ${who}; see comet-cc share status`;
         const peer = getOnly(peers, none, `${who} fits several machines; give an id`);
-        const others = trusted.filter((machine) => machine !== peer.machine);
+        const others = options.settings().trusted.filter((machine) => machine !== peer.machine);
         await options.keepSettings({ trusted: isTrusted ? [...others, peer.machine] : others });
         await share.readAgain(peer.machine);
         return { name: peer.name, machine: peer.machine };

@@ -80,9 +80,8 @@ export function createSimilarNodeFinder(
   }
 
   return async (node) => {
-    const query = node.summary.slice(0, ASKED_CHARS);
     const filter: IndexFilter = { project: node.project };
-    const hits = await index.search(query, filter, CANDIDATES, LANES);
+    const hits = await index.search(node.summary.slice(0, ASKED_CHARS), filter, CANDIDATES, LANES);
     const cosines = new Map(hits.map(({ nodeId, lanes }) => [nodeId, lanes.summary?.score ?? 0]));
     const others = [...cosines.keys()].filter((id) => id !== node.node_id).flatMap((id) => getNode(id) ?? []);
     const own = new Set(getWords(node));
@@ -101,7 +100,6 @@ export function createSimilarNodeFinder(
 /** Links both ways; the back link only if there is room, and never from a document. */
 function withLinks(chosen: ReadonlyMap<string, readonly string[]>, catalogue: NodeRegistry): MemoryNode[] {
   const links = new Map<string, readonly string[]>();
-  const getLinks = (id: string): readonly string[] => links.get(id) ?? catalogue.get(id)?.links ?? [];
   for (const [from, wanted] of chosen) {
     for (const to of wanted) {
       const [one, other] = [catalogue.get(from), catalogue.get(to)];
@@ -112,7 +110,7 @@ function withLinks(chosen: ReadonlyMap<string, readonly string[]>, catalogue: No
     }
   }
   function add(from: string, to: string): void {
-    const fromLinks = getLinks(from);
+    const fromLinks = links.get(from) ?? catalogue.get(from)?.links ?? [];
     if (!fromLinks.includes(to) && fromLinks.length < MOST_LINKS) links.set(from, [...fromLinks, to]);
   }
   return [...links].flatMap(([id, own]) => {

@@ -275,9 +275,8 @@ async function replace(
     );
     const left = now.filter((node) => !idle.includes(node));
     const all = replaceDrafts(left, fresh, new Date(clock.now()).toISOString());
-    const heirs = all.slice(0, fresh.length).map((heir) => withRevisionsOf(heir, now));
     const saved = await revisions.apply(
-      heirs,
+      all.slice(0, fresh.length).map((heir) => withRevisionsOf(heir, now)),
       result.nodes.map(({ revises = [] }) => revises),
       batch.turns,
     );

@@ -396,9 +396,8 @@ async function apply(state: State, session: Session, turn: BufferedTurn, reading
 
 async function compact(state: State, session: Session, count: number, reason: CompactionReason): Promise<void> {
   const { compactor, crashMarks, toolRounds, modelUpgrades, turnRegistry } = state;
-  const { maxL1Buffer } = state.rule;
   for (let left = Math.min(count, session.buffer.length); left > 0; ) {
-    const next = session.buffer.slice(0, Math.min(left, maxL1Buffer));
+    const next = session.buffer.slice(0, Math.min(left, state.rule.maxL1Buffer));
     const { project } = next[0] as BufferedTurn;
     // A folder may change in a session; a turn that a process died of, or that may continue, is compacted alone.
     const isElsewhere = (turn: BufferedTurn, at: number): boolean =>

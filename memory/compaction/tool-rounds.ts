@@ -45,7 +45,6 @@ export type ToolRounds = ReturnType<typeof createToolRounds>;
 
 export function createToolRounds(parts: Parts) {
   const { journal, crashMarks, redactor, turnRegistry, compactor, store, turnReader, removal } = parts;
-  const { isForgotten } = removal;
   const entered = new Map<string, PartState>();
 
   function restore(part: JournalTurn): TurnText {
@@ -88,7 +87,7 @@ export function createToolRounds(parts: Parts) {
     for (const [index, { turnId, messages }] of own.entries()) {
       const { parts: _, unfinishedIds: __, ...rest } = turn;
       const part = { index, after: own[index - 1]?.turnId ?? null };
-      const missing = !isOwn(turnId) && !isForgotten(turnId);
+      const missing = !isOwn(turnId) && !removal.isForgotten(turnId);
       if (missing) await write({ ...rest, turnId, messages: turn.messages.slice(from, from + messages), part }, stamp);
       from += messages;
     }
@@ -115,9 +114,8 @@ export function createToolRounds(parts: Parts) {
       const own = await writtenParts(turn, stamp);
       if (own.length === 0) return appendWhole(turn, stamp, parts);
       const held = own.reduce((sum, { messages }) => sum + messages, 0);
-      const tail = { ...turn, messages: turn.messages.slice(held) };
       const stored = await journal.append({
-        ...(await redactTurn(tail, redactor, journal.read)),
+        ...(await redactTurn({ ...turn, messages: turn.messages.slice(held) }, redactor, journal.read)),
         ...stamp,
         tail: true,
       });

@@ -43,14 +43,13 @@ export function isShift(turn: TurnText, before: readonly TurnText[], embeddings:
   const greets = GREETING.test(turn.user.trim());
   const announced = TURNS_ON.test(turn.user.trim());
   if (!greets && !announced && wordDrift(turn, near, LEAST_WORDS) === null) return false;
-  const paused = turn.atMs - last.atMs >= PAUSE_MS;
   const score =
     WEIGHTS.newWords * newWords(turn, near) +
     WEIGHTS.drift * relativeDrift(turn, near, embeddings) +
     WEIGHTS.sameFiles * sameFiles(turn, near.slice(-FILES_OF)) +
     (greets ? WEIGHTS.greeting : 0) +
     (announced ? WEIGHTS.announced : 0) +
-    (paused ? PAUSED : 0);
+    (turn.atMs - last.atMs >= PAUSE_MS ? PAUSED : 0);
   return score >= SHIFT_AT;
 }
 

@@ -70,10 +70,9 @@ export function gatherFindings(input: Pick<BriefInput, 'nodes' | 'pages' | 'sinc
   const { nodes, pages, sinceMs, nowMs } = input;
   const fresh = listNodesSince(nodes, sinceMs);
   const ids = new Set(fresh.map(({ node_id }) => node_id));
-  const isNow = (at: string | null | undefined): boolean => Date.parse(at ?? '') > sinceMs;
   const past = nodes.filter((node) => !isRedirect(node) && isPast(node));
   const ended = [...past, ...nodes.flatMap(({ facts }) => facts.filter(isClosed))];
-  const corrections = ended.filter(({ valid_to }) => isNow(valid_to)).length;
+  const corrections = ended.filter(({ valid_to }) => Date.parse(valid_to ?? '') > sinceMs).length;
   const lines = [...pages.values()].flatMap(getLines).flatMap(({ statement }) => statement ?? []);
   const sources = lines.map((statement) => statement.nodes).filter((own) => own.length >= REPEATED);
   const repeated = sources.filter((own) => own.some((id) => ids.has(id))).length;
@@ -221,8 +220,7 @@ export function withBrief(page: string | null, day: string, brief: string): stri
 
 /** The page without the brief of this digest: null where nothing else is in it, the same text where somebody changed it. */
 export function withoutBrief(page: string, day: string, digest: string): string | null {
-  const starts = [...page.matchAll(/^## Brief, /gm)].map(({ index }) => index);
-  for (const start of starts) {
+  for (const start of [...page.matchAll(/^## Brief, /gm)].map(({ index }) => index)) {
     const next = page.slice(start + 1).search(/^## /m);
     const end = next < 0 ? page.length : start + 1 + next;
     if (briefDigest(page.slice(start, end).replace(/\n$/, '')) !== digest) continue;

@@ -151,8 +151,7 @@ function normalizeTags(state: State): { readonly from: string; readonly to: stri
   const counting = nodes.filter((node) => inScope(state, node) && !isRedirect(node));
   for (const own of grouped(counting, (node) => node.project).values()) {
     const forms = canonicalTags(own.flatMap((node) => node.topic_tags));
-    const changing = own.filter((node) => isSettled(node, rule) && !isUsers(node));
-    for (const node of changing) {
+    for (const node of own.filter((node) => isSettled(node, rule) && !isUsers(node))) {
       const topic_tags = canonicalizeTags(node.topic_tags, forms);
       if (topic_tags === node.topic_tags) continue;
       putNodes(state, [{ ...node, topic_tags: [...topic_tags] }]);
@@ -180,8 +179,7 @@ function freshId({ newId, after }: State): string {
 }
 
 function getChanges({ before, after }: State): NodeRewrite[] {
-  const ids = [...new Set([...before.keys(), ...after.keys()])].sort();
-  return ids.flatMap((id): NodeRewrite[] => {
+  return [...new Set([...before.keys(), ...after.keys()])].sort().flatMap((id): NodeRewrite[] => {
     const [was, is] = [before.get(id) ?? null, after.get(id) ?? null];
     return was === is || isDeepStrictEqual(was, is) ? [] : [{ before: was, after: is }];
   });

@@ -75,10 +75,9 @@ export async function openConsolidator(parts: Parts) {
     const { dryRun, projectDir } = request;
     const isWaiting = (node: MemoryNode): boolean => model !== null && isWaitingDraft(node, clock.now());
     const rule = { ...consolidationThresholds(parts.index.embedderId()), isWaiting };
-    const limits = { modelCallLimit: config.dream.modelCalls, tokenLimit: config.dream.tokens };
     const mergeWriter = createMergeWriter({
       ...parts,
-      ...limits,
+      ...{ modelCallLimit: config.dream.modelCalls, tokenLimit: config.dream.tokens },
       ...rule,
       model: dryRun ? null : model,
       signal,
@@ -130,9 +129,8 @@ export async function openConsolidator(parts: Parts) {
       const [newest] = last?.briefs ?? [];
       if (newest === undefined || last?.shown === newest.at || running) return null;
       await update({ shown: newest.at });
-      const { texts } = await topicPages.files.load();
       const name = inboxName(newest.day);
-      return texts.has(name) ? path.join(topicPages.files.dir, name) : null;
+      return (await topicPages.files.load()).texts.has(name) ? path.join(topicPages.files.dir, name) : null;
     },
     /** Removes the briefs that were written since a snapshot; the next brief covers their time again. */
     async takeBackBriefs(snapshot: string, snapshotMs: number): Promise<void> {
@@ -165,8 +163,7 @@ async function planPass(parts: Parts, input: PassInput) {
   const { nowMs, project, last } = input;
   const before = { nodes: catalogue.every(), shelf: await topicPages.shelf() };
   const orientation = await orient(parts, before, input);
-  const { sinceMs } = orientation;
-  const findings = gatherFindings({ ...before, pages: before.shelf.pages, sinceMs, nowMs });
+  const findings = gatherFindings({ ...before, pages: before.shelf.pages, sinceMs: orientation.sinceMs, nowMs });
 
   const near = (node: MemoryNode): Promise<NeighborPairs> => findNeighbors(parts, node);
   const change = { ...input, nodes: before.nodes, seen: last?.seen ?? {}, near, newId: parts.newId };

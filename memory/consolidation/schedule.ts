@@ -59,8 +59,7 @@ export function createSchedule(parts: Parts) {
     try {
       await ready;
       signal.throwIfAborted();
-      const { left } = await dreams.run({ dryRun: false, noBrief: true }, signal);
-      if (left > 0) schedule();
+      if ((await dreams.run({ dryRun: false, noBrief: true }, signal)).left > 0) schedule();
     } catch (error) {
       if (!signal.aborted) log.error('consolidation failed', { error });
     }

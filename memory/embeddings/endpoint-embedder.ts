@@ -71,11 +71,13 @@ export function endpointName({ baseUrl, model }: Pick<ModelEndpointOptions, 'bas
 
 function createAsker(options: ModelEndpointOptions, signal: AbortSignal) {
   const { baseUrl, model, redact, timeoutMs } = options;
+  const base = trimEnd(baseUrl, '/');
+  const url = base.endsWith('/api') ? `${base}/embed` : `${base}/embeddings`;
   const send = createKeyedRequest(options, ANSWER_CHARS);
   return async (texts: readonly string[]): Promise<Float32Array[]> => {
     signal.throwIfAborted();
     const body = JSON.stringify({ model, input: texts.map((text) => redact(text).slice(0, MAX_CHARS)) });
-    const reply = readReply(await send({ url: getAddress(baseUrl), body, timeoutMs }, signal));
+    const reply = readReply(await send({ url, body, timeoutMs }, signal));
     if ('problem' in reply) throw toEndpointError(reply.problem, options);
     const answer = Answer.safeParse(reply.body);
     if (!answer.success) throw toEndpointError('did not return vectors', options);
@@ -87,11 +89,6 @@ function createAsker(options: ModelEndpointOptions, signal: AbortSignal) {
 }
 
 const hasWords = (text: string): boolean => /[\p{L}\p{N}]/u.test(text);
-
-function getAddress(baseUrl: string): string {
-  const base = trimEnd(baseUrl, '/');
-  return base.endsWith('/api') ? `${base}/embed` : `${base}/embeddings`;
-}
 
 function toEndpointError(what: string, { baseUrl }: Pick<ModelEndpointOptions, 'baseUrl'>): CometError {
   return new CometError('index_failed', `the embedding endpoint ${new URL(baseUrl).host} ${what}`);

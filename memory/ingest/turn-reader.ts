@@ -69,10 +69,9 @@ export function createTurnReader(
         const name = getName(turnId);
         const sessionId = turnRegistry.getSession(name);
         if (!cache.has(name) && sessionId !== undefined && !read.has(sessionId)) {
-          const turns = ofSession(sessionId);
           read.set(
             sessionId,
-            turns.then((all) => new Map(all.map((turn) => [turn.turnId, findWords(turn)]))),
+            ofSession(sessionId).then((all) => new Map(all.map((turn) => [turn.turnId, findWords(turn)]))),
           );
         }
         const turnWords = cache.get(name) ?? (await read.get(sessionId ?? ''))?.get(name);

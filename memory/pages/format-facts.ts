@@ -18,8 +18,7 @@ export function factLines({ ontology, facts }: FactSource, { sessionId, told, bu
 function strongestFacts({ ontology, facts }: FactSource, budgetTokens: number, sessionId: string): Fact[] {
   const isPermanent = ({ concept }: Fact) => Number(conceptNamed(ontology, concept)?.persistence_class === 'permanent');
   const kept: Fact[] = [];
-  const sorted = facts.toSorted((a, b) => isPermanent(b) - isPermanent(a) || b.salience - a.salience);
-  for (const fact of sorted) {
+  for (const fact of facts.toSorted((a, b) => isPermanent(b) - isPermanent(a) || b.salience - a.salience)) {
     const lines = getLines({ ontology, facts: [...kept, fact] }, sessionId);
     if (lines.reduce((sum, line) => sum + countTokens(line), 0) <= budgetTokens) kept.push(fact);
   }
@@ -58,11 +57,10 @@ export function changedFactLines(
   });
   const isDue = ({ concept, session_id, valid_from }: Fact): boolean =>
     session_id !== sessionId && (isOfUser(concept) || Date.parse(valid_from) >= blockMs);
-  const isNew = (fact: Fact): boolean => {
+  const fresh = facts.filter((fact: Fact): boolean => {
     const holds = shown.get(getKey(fact));
     return holds === undefined ? isDue(fact) && !wasTold(fact.value, others) : !holds;
-  };
-  const fresh = facts.filter(isNew);
+  });
   const asserted = factLines({ ontology, facts: fresh }, { sessionId, told: [], budgetTokens: left });
   const lines = [...asserted.filter((line) => FACT_LINE.test(line)), ...ended];
   return lines.length === 0 ? [] : [CHANGED, ...lines];
@@ -91,16 +89,15 @@ type FactsNow = { refresh(): Promise<void>; current(project: string): FactSource
 
 /** The block with facts behind it, which do not repeat it. */
 export function withFacts(block: OpenBlock, facts: FactsNow, budgetTokens: number): OpenBlock {
-  const getLines = (request: BlockRequest): readonly string[] => {
-    const before = block.lines(request);
-    const source = facts.current(request.project);
-    if (source === null) return before;
-    return [...before, ...factLines(source, { ...request, told: [...request.told, ...before], budgetTokens })];
-  };
   return {
     ...block,
     // Reading facts waits while the facts of a turn are written.
     refresh: async () => void (await Promise.all([block.refresh(), finishesWithin(facts.refresh(), READ_MS)])),
-    lines: getLines,
+    lines: (request: BlockRequest): readonly string[] => {
+      const before = block.lines(request);
+      const source = facts.current(request.project);
+      if (source === null) return before;
+      return [...before, ...factLines(source, { ...request, told: [...request.told, ...before], budgetTokens })];
+    },
   };
 }

@@ -271,10 +271,9 @@ function report(state: State, candidate: Candidate): boolean {
 
 function createDraft(state: State, { scope, project, topic, at }: Candidate): Draft {
   const key = scope === 'user' ? '' : project;
-  const own = (state.byProject.get(key) ?? []).filter(({ page }) => page.head.topic === topic);
-  const free = own.find(
-    ({ page, entries }) => page.lines.length + entries.filter((each) => each.at === null).length < FULL_LINES,
-  );
+  const free = (state.byProject.get(key) ?? [])
+    .filter(({ page }) => page.head.topic === topic)
+    .find(({ page, entries }) => page.lines.length + entries.filter((each) => each.at === null).length < FULL_LINES);
   if (free !== undefined) return free;
   const name = projectName(project);
   const stem = scope === 'user' ? toSlug(topic) : toSlug(`${name}-${topic}`);

@@ -72,8 +72,7 @@ function readSections({ title, page }: TopicPage) {
     const text = statement?.text ?? raw.trim().replace(/^[-*+] /, '');
     return { section, text, nodes: statement?.nodes ?? [], tokens: new Set(tokenize(text)) };
   });
-  const names = [...new Set(lines.map(({ section }) => section))];
-  return names.map((name) => ({
+  return [...new Set(lines.map(({ section }) => section))].map((name) => ({
     name,
     lines: lines.filter(({ section }) => section === name),
     tokens: new Set(tokenize(`${title} ${name}`)),

@@ -94,10 +94,9 @@ export function listTopics(shelf: Pages, project: string | null) {
   const others = [...shelf.others]
     .filter(([name]) => getProblem(shelf, name) === undefined)
     .map(([name, title]): TopicView => ({ name, title, scope: 'user', project: '', updated: null, statements: 0 }));
-  const near = own.filter((topic) => project === null || topic.scope === 'user' || topic.project === project);
-  const byAge = near.sort(
-    (one, other) => compareText(other.updated ?? '', one.updated ?? '') || compareText(one.name, other.name),
-  );
+  const byAge = own
+    .filter((topic) => project === null || topic.scope === 'user' || topic.project === project)
+    .sort((one, other) => compareText(other.updated ?? '', one.updated ?? '') || compareText(one.name, other.name));
   return { topics: [...byAge, ...others], problems: shelf.problems };
 }
 

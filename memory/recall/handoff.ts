@@ -80,10 +80,9 @@ export function openThreads(
 ): SourcedClaim[] {
   if (project === '') return [];
   const texts = new Set([...(shown?.active ?? []), ...(shown?.hints ?? [])].map(({ text }) => text));
-  const recent = others(briefs, project, sessionId)
+  const open = others(briefs, project, sessionId)
     .filter((brief) => brief.session_id !== shown?.session_id && nowMs - Date.parse(brief.updated_at) <= THREAD_DAYS_MS)
-    .slice(0, THREAD_BRIEFS);
-  const open = recent
+    .slice(0, THREAD_BRIEFS)
     .flatMap(({ active }) => active.filter(({ text }) => !SETTLED.test(text)))
     .filter(({ text, origin }) => isCleanOrigin(origin) && !texts.has(text));
   return [...new Map(open.map((claim) => [claim.text, claim])).values()].slice(0, THREADS);

@@ -138,8 +138,7 @@ export function keptState(node: MemoryNode): KeptState | undefined {
 function getItems(kind: 'open' | 'decided'): (node: MemoryNode) => StateItem[] {
   return (node) => {
     const isOver = toldBy(node.facts.filter(isClosed));
-    const items = (kind === 'open' ? node.open : node.decisions) ?? [];
-    return items
+    return ((kind === 'open' ? node.open : node.decisions) ?? [])
       .filter(({ text, closed }) => closed === undefined && !isOver(text))
       .map(({ text, origin, turn }) => ({ kind, node, text, origin, turn }));
   };

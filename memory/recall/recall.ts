@@ -112,8 +112,7 @@ export function createRecaller(deps: RecallerDeps) {
       breaker.succeeded();
       return hits;
     } catch (error) {
-      const isOpen = breaker.failed();
-      if (isOpen && error instanceof CometError && error.code === 'index_unreadable')
+      if (breaker.failed() && error instanceof CometError && error.code === 'index_unreadable')
         void repair(error).then(breaker.succeeded);
       throw error;
     }
@@ -202,16 +201,15 @@ function rankCandidates(
   const { search, past, date, turns, hits, recalls } = found;
   const { filter, limit, gated, skips, projectDir } = search;
   const current = (id: string): string => getNode(id)?.node_id ?? id;
-  const getFacts = (id: string): NodeFacts | null => {
-    const facts = nodeFacts(getNode(id), filter, recalls.get(id) ?? 0);
-    return facts === null || facts.links.length === 0 ? facts : { ...facts, links: facts.links.map(current) };
-  };
   return rankNodes(turns, hits, {
     boosts: config.boosts,
     project: getProject(projectDir),
     nowMs: now(),
     date,
-    getFacts,
+    getFacts: (id: string): NodeFacts | null => {
+      const facts = nodeFacts(getNode(id), filter, recalls.get(id) ?? 0);
+      return facts === null || facts.links.length === 0 ? facts : { ...facts, links: facts.links.map(current) };
+    },
     keeps: (id, score) => score >= config.minScore && isWanted(getNode(id), { past, skips }),
     limit: Math.max(limit * LOOKED_AT, reranking?.candidates(gated) ?? 0),
   });

@@ -130,8 +130,7 @@ export function pageNodes(blocks: readonly PageBlock[], machine: string): Memory
     ({ page, section, isPrivate }) =>
       page.kind === 'topic' && page.scope === 'project' && !isPrivate && !/^reported\b/i.test(section),
   );
-  const bySection = grouped(own, ({ page, section }) => JSON.stringify([pageKey(page), section]));
-  return [...bySection].flatMap(([place, said]) =>
+  return [...grouped(own, ({ page, section }) => JSON.stringify([pageKey(page), section]))].flatMap(([place, said]) =>
     getChunks(said.map(({ text }) => text)).map((text, nth) =>
       getNode(said[0] as PageBlock, text, `${machine} ${place} ${nth}`),
     ),

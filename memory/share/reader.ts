@@ -55,8 +55,7 @@ export function createPull(context: ShareContext): () => Promise<void> {
     const name = getLabel(machine, card.name, Object.values(state().peers));
     const isSame = pinned !== null && canonicalJson(pinned.card) === canonicalJson(card);
     let peer: Peer = isSame ? pinned : { machine, card, name, head: pinned?.head ?? head };
-    const headRow = rows.find(({ sequence }) => sequence === peer.head.sequence);
-    if (!isContinued(peer, headRow ?? null)) {
+    if (!isContinued(peer, rows.find(({ sequence }) => sequence === peer.head.sequence) ?? null)) {
       peer = { ...peer, head };
       rows = await bus.read(machine, 0, limit);
     }

@@ -40,10 +40,8 @@ export type PublishPlan =
 export function planPublish(confirmed: Head | null, outbox: readonly Head[], newHead: Head | null): PublishPlan {
   if (newHead === null) return confirmed === null ? { kind: 'append', after: -1 } : { kind: 'lost' };
   // A batch that was stored before the machine could note it.
-  const sameHead = [confirmed, ...outbox].some(
-    (head) => head?.sequence === newHead.sequence && head.digest === newHead.digest,
-  );
-  if (sameHead) return { kind: 'append', after: newHead.sequence };
+  if ([confirmed, ...outbox].some((head) => head?.sequence === newHead.sequence && head.digest === newHead.digest))
+    return { kind: 'append', after: newHead.sequence };
   return newHead.sequence < (confirmed?.sequence ?? 0) ? { kind: 'lost' } : { kind: 'diverged' };
 }
 

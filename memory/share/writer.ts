@@ -173,8 +173,7 @@ async function queue(context: ShareContext): Promise<void> {
   // A task that was made again under its name finds it free.
   const left = withoutGone(context, new Set([...gone, ...withdrawn]));
   const lists = [changed, tasks, blocks.leaving, blocks.faded, gone, withdrawn, left.rows];
-  const isEmpty = lists.every((list) => list.length === 0);
-  if (first > 0 && isEmpty) {
+  if (first > 0 && lists.every((list) => list.length === 0)) {
     looked.stamp = stamp;
     return;
   }

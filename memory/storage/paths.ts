@@ -17,8 +17,7 @@ export function sessionStem(sessionId: string): string {
 
 /** Directory name of a project: its last name, readable, and a hash that tells equal names apart. */
 export function projectSlug(project: string): string {
-  const last = project.split(/[\\/]/).findLast((part) => part !== '') ?? '';
-  const readable = last
+  const readable = (project.split(/[\\/]/).findLast((part) => part !== '') ?? '')
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .slice(0, 40)

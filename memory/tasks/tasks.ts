@@ -190,9 +190,8 @@ export function createTasks(parts: Parts) {
     /** Lines for the system block of a session: questions that are due and were given to no other session. */
     questions: (sessionId: string, project: string): Promise<readonly string[]> =>
       exclusive(async () => {
-        const { tasks } = await load(false);
         const given: Task[] = [];
-        for (const task of tasks.filter(isQuestionFor(sessionId, project)).slice(0, QUESTIONS))
+        for (const task of (await load(false)).tasks.filter(isQuestionFor(sessionId, project)).slice(0, QUESTIONS))
           given.push(task.asked === undefined ? await files.update(task.name, { asked: sessionId }, month()) : task);
         return questionLines(given, now());
       }),
@@ -310,9 +309,8 @@ function resolveTask(input: string, tasks: readonly Task[]): Task {
   const getKeys = (name: string): string[] => [name.normalize('NFC').toLowerCase(), taskId(name)];
   const [prefix = ''] = getKeys(input.trim());
   const exact = tasks.find(({ name }) => getKeys(name).includes(prefix));
-  const begun = tasks.filter(({ name }) => prefix !== '' && getKeys(name).some((key) => key.startsWith(prefix)));
   return getOnly(
-    exact ? [exact] : begun,
+    exact ? [exact] : tasks.filter(({ name }) => prefix !== '' && getKeys(name).some((key) => key.startsWith(prefix))),
     `no task ${input}; comet-cc task ls --all lists them`,
     `${input} fits several tasks; give all of the id`,
   );

@@ -72,7 +72,9 @@ export function getActions(turns: readonly TurnText[]): Action[] {
       if (result !== undefined && REJECTED.test(result.text)) return [];
       const failed = result !== undefined && FAILED.test(result.text.slice(0, RESULT_CHARS));
       const images = findImages(result?.text ?? '');
-      const question = findQuestion(readFields(text));
+      const { url, prompt } = readFields(text);
+      const isQuestion = typeof url === 'string' && typeof prompt === 'string';
+      const question = isQuestion ? `“${clip(prompt, QUESTION_CHARS)}”` : '';
       return [{ act: ACT_OF[tool] ?? 'READ', tool, subject: getSubject(text), failed, images, question, origin }];
     });
   });
@@ -117,10 +119,6 @@ export function getUrls(turns: readonly TurnText[]): string[] {
   const named = calls.flatMap(({ text }) => /"url":"(https?:[^"\\\s]{4,300})"/.exec(text)?.[1] ?? []);
   const plain = named.flatMap((url) => (URL.canParse(url) ? [new URL(url).origin + new URL(url).pathname] : []));
   return [...new Set(plain)].slice(0, URLS);
-}
-
-function findQuestion({ url, prompt }: Readonly<Record<string, unknown>>): string {
-  return typeof url === 'string' && typeof prompt === 'string' ? `“${clip(prompt, QUESTION_CHARS)}”` : '';
 }
 
 /** What the input of a call names, as short as it is still known. */

@@ -91,11 +91,10 @@ export function terseMeta(
 ): string {
   const flags = node.topic_tags.filter((tag) => !tag.startsWith(ACT));
   const act = first(startingWith(ACT, node.topic_tags), ACT_ORDER);
-  const flag = first(startingWith(FLAG, flags), FLAGS);
   const axes = [
     ['O', origin.toUpperCase()],
     ['A', act],
-    ['F', flag],
+    ['F', first(startingWith(FLAG, flags), FLAGS)],
     ['I', node.importance[0]],
     ['S', source],
   ] as const;

@@ -27,11 +27,10 @@ export function detailPrompt(
   fence: string,
   transcriptChars = TRANSCRIPT_CHARS,
 ): Prompt<DetailResult> {
-  const { of } = labelTurns(input.turns);
   const maxChars = Math.min(transcriptChars, TRANSCRIPT_CHARS);
   const sections = [
     fenced('summary', fence, input.summary),
-    fenced('turns', fence, renderTranscript(input.turns, { labels: of, maxChars })),
+    fenced('turns', fence, renderTranscript(input.turns, { labels: labelTurns(input.turns).of, maxChars })),
     'Write the detailed summary.',
   ];
   const rules = `${RULES}${input.isBundle === true ? BUNDLE : ''}`;

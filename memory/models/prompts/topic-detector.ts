@@ -35,11 +35,10 @@ export function topicDetectorPrompt(input: TopicShiftInput, fence: string): Prom
     return { ...turn, user: elide(turn.user, SAID_CHARS), parts };
   });
   const { of } = labelTurns(turns);
-  const newest = of.get(input.turn.turnId) ?? 't1';
   const transcript = renderTranscript(turns, { labels: of, maxChars: 40_000 });
   return {
     system: `${RULES}\n\n${dataRule(fence)}`,
-    user: `${fenced('conversation', fence, transcript)}\n\nJudge turn ${newest}.`,
+    user: `${fenced('conversation', fence, transcript)}\n\nJudge turn ${of.get(input.turn.turnId) ?? 't1'}.`,
     schema: getJsonSchema(Wire),
     parse: (value) => Reading.parse(value),
   };

@@ -104,7 +104,6 @@ export function createSucceededIndex({ serving, embedder, next, taken }: Success
   let current = serving;
   let pending: SearchIndex | null = next;
   const reading = new Set<Promise<unknown>>();
-  const both = (): SearchIndex[] => (pending === null ? [current] : [current, pending]);
 
   function trackRead<T>(work: Promise<T>): Promise<T> {
     const settled = Promise.allSettled([work]);
@@ -114,7 +113,7 @@ export function createSucceededIndex({ serving, embedder, next, taken }: Success
   }
 
   async function onBoth(change: (index: SearchIndex) => Promise<void>): Promise<void> {
-    await Promise.all(both().map(change));
+    await Promise.all((pending === null ? [current] : [current, pending]).map(change));
   }
 
   async function takeOver(): Promise<void> {

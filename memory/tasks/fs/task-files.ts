@@ -164,9 +164,8 @@ function createTaskFolder(tasksDir: string) {
 }
 
 async function textsBelow(tasksDir: string): Promise<readonly TaskText[]> {
-  const files = await filesBelow(tasksDir, (name) => name.endsWith(ENDING));
   const texts = await Promise.all(
-    files.map(async (file) => {
+    (await filesBelow(tasksDir, (name) => name.endsWith(ENDING))).map(async (file) => {
       const name = path.relative(tasksDir, file).split(path.sep).join('/');
       return { name, text: (await decodedIfAllowed(file)) ?? '' };
     }),
