@@ -58,8 +58,7 @@ function getLineAt(text: string, at: number): string {
 }
 
 function getSection(line: string): string {
-  const { node } = (parseJson(line) ?? {}) as { node?: unknown };
-  const { success, data } = NodeSchema.safeParse(node);
+  const { success, data } = NodeSchema.safeParse(((parseJson(line) ?? {}) as { node?: unknown }).node);
   return success ? renderSection(data) : '';
 }
 

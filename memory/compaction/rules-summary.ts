@@ -49,8 +49,7 @@ export function summarizeByRules(input: SummaryInput, embeddings = UNKNOWN): Sum
   const states = new Map(all.map(({ turn, state }) => [turn, state]));
   const useful = all.filter(({ state }) => state.skip === null);
   const turns = useful.map(({ turn }) => turn);
-  const runs = topicRuns(turns, embeddings, (turn) => states.get(turn)?.isReply === true);
-  const nodes = runs.map((run) => {
+  const nodes = topicRuns(turns, embeddings, (turn) => states.get(turn)?.isReply === true).map((run) => {
     const read = run.map((turn) => ({ turn, state: states.get(turn) as TurnState }));
     return draft(read, all, input.knownTags);
   });

@@ -61,8 +61,7 @@ export function chooseOldPairs(nodes: readonly MemoryNode[], rule: Pick<MergeRul
   if (own.length <= MOST) return [];
   const older = own.toSorted(byAge).slice(0, -NEWEST);
   const mergeable = older.filter((node) => mayMergeOld(node, rule));
-  const alike = grouped(mergeable, ({ origin, project }) => `${origin} ${project}`);
-  const pairs = [...alike.values()].flatMap((run) =>
+  const pairs = [...grouped(mergeable, ({ origin, project }) => `${origin} ${project}`).values()].flatMap((run) =>
     run.slice(1).map((newer, at): OldPair => [run[at] ?? newer, newer]),
   );
   const folds: OldPair[] = [];

@@ -106,8 +106,7 @@ export function createFactStore({ state, ...rules }: FactStoreOptions) {
      * decay. A fact of class `session` or `ephemeral` belongs to its session: turns of other sessions leave it alone.
      */
     applyTurn(all: readonly ExtractedFact[], source: TurnSource): TurnChanges {
-      const candidates = source.turnsSince === undefined ? all : all.filter((each) => isStillTold(each, source));
-      const valid = candidates
+      const valid = (source.turnsSince === undefined ? all : all.filter((each) => isStillTold(each, source)))
         .filter(({ concept, value }) => conceptNamed(ontology, concept) !== null && value.trim() !== '')
         .toSorted((one, other) => compareText(other.origin, one.origin));
       const negated = valid.filter(({ polarity }) => polarity === 'negated').flatMap((each) => negate(each, source));

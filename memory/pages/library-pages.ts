@@ -97,9 +97,8 @@ export function createLibraryPages({ pageFiles, tasks, turnRegistry }: Parts) {
       const now = await shelf();
       const isGone = (id: string): boolean => removedIds.has(id);
       const after = toTexts(now, now.pages, isGone, getLinker(nodes));
-      const stays = (line: string): boolean => parseStatement(line)?.nodes.some(isGone) !== true;
       for (const [name, text] of now.texts) {
-        const lines = text.split(/(?<=\n)/).filter(stays);
+        const lines = text.split(/(?<=\n)/).filter((line) => parseStatement(line)?.nodes.some(isGone) !== true);
         if (name.startsWith('inbox/')) after.set(name, lines.join(''));
       }
       return getRewrites(now, after, nodes);

@@ -70,13 +70,12 @@ export function renderArchive(archive: Archive, format: ArchiveFormat): string {
   if (format === 'jsonl') return [...archiveLines(archive)].join('');
   const [nodes, briefs] = [ordered(archive.nodes), ordered(archive.briefs)];
   const sessions = grouped(nodes, ({ project, session_id }) => JSON.stringify([project, session_id]));
-  const parts = [...sessions.values()].map((own) => {
-    const sections = own.map((node) => ({ id: node.node_id, raw: renderSection(node), line: 0 }));
-    return `${TITLES.nodes}\n${renderDocument({ ...newDocument(own[0] as MemoryNode), sections })}`;
-  });
   return [
     `<!-- ${MARK} ${VERSION} -->\n`,
-    ...parts,
+    ...[...sessions.values()].map((own) => {
+      const sections = own.map((node) => ({ id: node.node_id, raw: renderSection(node), line: 0 }));
+      return `${TITLES.nodes}\n${renderDocument({ ...newDocument(own[0] as MemoryNode), sections })}`;
+    }),
     ...briefs.map((brief) => `${TITLES.brief}\n${renderBriefFile(brief)}`),
     ...KINDS.flatMap((kind) =>
       // No line of a page can be taken for a title.

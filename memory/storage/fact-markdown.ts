@@ -33,9 +33,8 @@ export function findScope(text: string): string | null {
 
 /** Reads a file whose scope is known. @param nowIso  when facts that were written by hand begin */
 export function parseFactPage(text: string, ontology: Ontology, nowIso: string): FactPage {
-  const body = text.replace(FRONT, '');
   const page = { facts: [] as Fact[], closed: [] as Fact[], others: [] as string[], problems: [] as string[] };
-  for (const raw of body.split(/\r?\n/)) {
+  for (const raw of text.replace(FRONT, '').split(/\r?\n/)) {
     const line = raw.trim();
     if (line === '' || /^# Facts\b/.test(line) || Object.values(HEADINGS).includes(line as never)) continue;
     const fact = /^[-*+] /.test(line) ? readLine(line, ontology, nowIso) : null;

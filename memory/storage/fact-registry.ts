@@ -110,10 +110,9 @@ export class FactRegistry {
   }
 
   async removeTurns(turnIds: ReadonlySet<string>): Promise<void> {
-    const { files } = this.#parts;
     for (const { name, text, project } of this.near(null)) {
       const after = text === null ? null : withoutFacts(text, { ids: new Set(), turnIds });
-      if (after !== text && (await files.replace({ name, before: text, after })))
+      if (after !== text && (await this.#parts.files.replace({ name, before: text, after })))
         await this.#open(name, project, after);
     }
   }

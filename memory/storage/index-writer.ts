@@ -213,8 +213,7 @@ export function getRows(node: MemoryNode, { turns, positions }: NodeTexts): Inde
     return [{ ...shared, ...place, kind: 'turn', turnId, origin, atMs: turn.atMs, text: text, embedded: text }];
   });
   // Facts of a draft repeat sentences of its turns: indexing them twice would crowd out other results.
-  const stated = isDraft(node) ? [] : node.facts;
-  const factRows = stated.map(({ evidence: sources }, at): IndexRow => {
+  const factRows = (isDraft(node) ? [] : node.facts).map(({ evidence: sources }, at): IndexRow => {
     const fact = facts[at] as string;
     const saidAtMs = turns.get(sources[0] ?? '')?.atMs ?? atMs;
     return { ...shared, kind: 'fact', origin: node.origin, atMs: saidAtMs, sources, text: fact, embedded: fact };

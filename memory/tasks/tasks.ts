@@ -234,8 +234,7 @@ function createStatements({ files, surfacing, now, redact }: Parts, exclusive: M
   }
 
   async function changeTask(statement: TaskStatement): Promise<void> {
-    const { tasks } = await files.load();
-    const task = tasks.find(({ name, project }) => {
+    const task = (await files.load()).tasks.find(({ name, project }) => {
       return taskId(name) === statement.taskId && [statement.project, ''].includes(project);
     });
     const patch = task === undefined ? null : await planTaskChange(task, statement);

@@ -61,8 +61,7 @@ async function createRowTable(place: TablePlace, name: string): Promise<RowTable
 
 async function openRowTable(place: TablePlace, name: string): Promise<RowTable> {
   const table = await place.connection.openTable(name);
-  const { numFragments } = (await table.stats()).fragmentStats;
-  return openTable(place, table, Math.max(0, numFragments - 1));
+  return openTable(place, table, Math.max(0, (await table.stats()).fragmentStats.numFragments - 1));
 }
 
 function openTable(place: TablePlace, table: Table, looseCommits: number) {

@@ -120,9 +120,8 @@ export async function openLanceBus({ uri, env }: { uri: string; env: NodeJS.Proc
     last: (machine) => guarded(() => withTable(machine, lastRow, null).catch(orNone)),
     erase: (machine, sequences) =>
       guarded(async () => {
-        const removedIds = new Set(sequences);
         if (!(await withTable(machine, (table) => holdsAny(table, sequences), false))) return;
-        await withTable(machine, (table) => rewrite(connection, machine, table, removedIds), undefined);
+        await withTable(machine, (table) => rewrite(connection, machine, table, new Set(sequences)), undefined);
         // No other machine writes to this log; one that reads it meanwhile fails, and reads again.
         const now = { cleanupOlderThan: new Date(), deleteUnverified: true };
         if (!isTidied) await withTable(machine, (table) => table.optimize(now), undefined);
@@ -145,8 +144,7 @@ async function getMachines(table: Table): Promise<string[]> {
 const isMachine = (name: string): boolean => MACHINE_ID.test(name);
 
 async function getStamp(table: Table): Promise<string> {
-  const { metadata } = await table.schema();
-  return `${metadata.get(LOG_ID) ?? ''} ${await table.version()} ${await table.countRows()}`;
+  return `${(await table.schema()).metadata.get(LOG_ID) ?? ''} ${await table.version()} ${await table.countRows()}`;
 }
 
 const getSchema = (...fields: Field[]): Schema => new arrow.Schema(fields, new Map([[LOG_ID, randomUUID()]]));
