@@ -10,6 +10,12 @@ import { createTerm, type Stream, type Term } from './terminal/term.ts';
 
 export interface Context extends EngineContext {
   readonly term: Term;
+  /**
+   * The engine's API for a command that reads. Where there is memory and no daemon, it starts one as `run` does.
+   *
+   * @throws from `call`: as `getEngine`; `daemon_down` also where the daemon cannot be started
+   */
+  readonly engine: EngineClient;
   /** For text that brings its own newlines. */
   readonly stdout: Stream;
   readonly stderr: Stream;
@@ -25,21 +31,15 @@ export function createContext({ env, stdout, stderr }: Pick<Context, 'env' | 'st
     stdout,
     stderr,
     exitCode: EXIT.done,
+    get engine() {
+      return startedEngine(this, () => existsSync(this.paths.nodesDir));
+    },
     // The schema takes 70 ms to load; commands that only ask the daemon do not need it.
     config: async (flags = {}) => (await import('../common/config.ts')).loadConfig(env, flags).config,
   };
 }
 
-/**
- * The engine's API for a command that reads. Where there is memory and no daemon, it starts one as `run` does.
- *
- * @throws from `call`: as `getEngine`; `daemon_down` also where the daemon cannot be started
- */
-export function readingEngine(context: Context): EngineClient {
-  return startedEngine(context, () => existsSync(context.paths.nodesDir));
-}
-
-/** The same for a command that needs a daemon in any case. */
+/** As `Context.engine`, for a command that needs a daemon in any case. */
 export function startedEngine(context: Context, isWorthIt = (): boolean => true): EngineClient {
   return retryingClient(getEngine(context.paths), async (error) => {
     if (!isWorthIt()) throw error;

@@ -5,7 +5,7 @@ import { amount, dollars, formatCount, oneLine } from '../../common/text.ts';
 import { type Costs, savedLine } from '../../engine/api/index.ts';
 import type { SimulatedSavings } from '../../engine/transcript/index.ts';
 import { claudeDirectory } from '../../install/index.ts';
-import { addCommand, type CommandFlags, type Context, readingEngine } from '../context.ts';
+import { addCommand, type CommandFlags, type Context } from '../context.ts';
 import { count, parseSince } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 
@@ -26,7 +26,7 @@ export function registerSavings(program: Command, context: Context): void {
       for (const name of ['projects', 'since'] as const) {
         if (flags[name] !== undefined) throw new CometError('usage', `--${name} goes with --simulate`);
       }
-      const { savings, by_day } = await readingEngine(context).call('status', {});
+      const { savings, by_day } = await context.engine.call('status', {});
       context.term.print(flags, { kind: 'measured', savings, by_day }, () => measuredLines(savings, by_day));
     });
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { amount, clip, formatCount, localTime, oneLine, percentSaved, printable } from '../../common/text.ts';
 import { lanesText, type NamedReceipt } from '../../engine/api/index.ts';
-import { addCommand, type Context, pageLines, readingEngine } from '../context.ts';
+import { addCommand, type Context, pageLines } from '../context.ts';
 import { shortId, withoutCodes } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 
@@ -13,14 +13,13 @@ export function registerExplain(program: Command, context: Context): void {
     .option('--list', 'list the newest requests by their prompt, one line each')
     .option('--json', 'print one JSON document, with the edits that turn the body received into the one sent')
     .action(async (request: string, flags: { json?: boolean; list?: boolean; session?: string }) => {
-      const engine = readingEngine(context);
       if (!flags.list) {
-        const receipt = await engine.call('explain', { request, sessionId: flags.session });
+        const receipt = await context.engine.call('explain', { request, sessionId: flags.session });
         context.term.print(flags, receipt, () => explained(receipt, Date.now()));
         if (!flags.json) (await pageLines(context, 'session', receipt.session_id)).forEach(context.term.out);
         return;
       }
-      const receipts = await engine.call('receipts/list', {});
+      const receipts = await context.engine.call('receipts/list', {});
       if (receipts.length === 0 && !flags.json) return context.term.say('no requests yet');
       context.term.print(flags, receipts, () => listed(receipts, context.term.width, Date.now()));
     });

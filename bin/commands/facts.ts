@@ -3,7 +3,7 @@ import { CometError } from '../../common/errors.ts';
 import { resolveDirectory } from '../../common/paths.ts';
 import { formatCount, localTime, oneLine } from '../../common/text.ts';
 import type { FactReason, FactView } from '../../memory/index.ts';
-import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine, requireUser } from '../context.ts';
+import { addCommand, type CommandFlags, type Context, printOrigin, requireUser } from '../context.ts';
 import { SPEAKERS, shortId } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import { confirmed } from '../terminal/term.ts';
@@ -33,11 +33,10 @@ export function registerFacts(program: Command, context: Context): void {
   addCommand(facts, 'why', 'what a fact rests on', 'comet-cc facts why 2')
     .argument('<id>', ID)
     .jsonAction('document', async (input: string, flags: Flags) => {
-      const client = readingEngine(context);
       const [id = ''] = await rowIds(context, 'fact', [input]);
-      const reasons = await client.call('facts/why', { id });
+      const reasons = await context.engine.call('facts/why', { id });
       context.term.print(flags, reasons, () => whyLines(reasons));
-      if (!flags.json) await printOrigin(context, client, [reasons]);
+      if (!flags.json) await printOrigin(context, context.engine, [reasons]);
     });
   registerForget(facts, context);
   registerAllow(facts, context);
@@ -49,8 +48,7 @@ async function list(
   isWanted: (fact: FactView) => boolean = () => true,
   lines?: typeof aboutLines,
 ): Promise<void> {
-  const { term } = context;
-  const client = readingEngine(context);
+  const { term, engine: client } = context;
   const { facts: all, problems } = await client.call('facts/list', { projectDir: getProjectDir(flags) });
   const facts = all.filter(isWanted);
   for (const { file, message } of problems) term.say(`${file}: ${oneLine(message)}`);
@@ -67,16 +65,15 @@ function registerForget(facts: Command, context: Context): void {
     .argument('<id...>', `a concept, or ${ID}`)
     .option('--yes', 'do not ask')
     .jsonAction('array', async (inputs: string[], flags: Flags) => {
-      const client = readingEngine(context);
       const projectDir = getProjectDir(flags);
       const names = [...new Set(await rowIds(context, 'fact', inputs))];
       if (!flags.yes) {
-        const { facts: all } = await client.call('facts/list', { projectDir });
+        const { facts: all } = await context.engine.call('facts/list', { projectDir });
         const named = all.filter(({ id, concept }) => names.some((name) => name === concept || id.endsWith(name)));
         for (const { id, concept, value } of named) context.term.say(`${shortId(id)}  ${concept}: ${oneLine(value)}`);
         if (!(await confirmed('Erase these facts?'))) throw new CometError('usage', 'nothing was erased');
       }
-      const removal = await client.call('facts/forget', { names, projectDir });
+      const removal = await context.engine.call('facts/forget', { names, projectDir });
       context.term.print(flags, removal, () => [
         ...removal.map(({ concept, value }) => `erased: ${concept}: ${oneLine(value)}`),
         `${formatCount(removal.length, 'fact')} erased`,

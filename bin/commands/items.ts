@@ -4,7 +4,7 @@ import { resolveDirectory } from '../../common/paths.ts';
 import { oneLine } from '../../common/text.ts';
 import { ago } from '../../engine/api/index.ts';
 import type { Item } from '../../memory/index.ts';
-import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine } from '../context.ts';
+import { addCommand, type CommandFlags, type Context, printOrigin } from '../context.ts';
 import { displayWidth, wrapped } from '../terminal/table.ts';
 import type { Look } from '../terminal/term.ts';
 import { rowIds, saveRows } from './memory/ids.ts';
@@ -46,15 +46,14 @@ function registerItems(command: ReturnType<typeof addCommand>, context: Context,
     .option('--project <dir>', 'the project of this folder', '.')
     .option('--all', 'of every project')
     .jsonAction('array', async (flags: Flags) => {
-      const client = readingEngine(context);
       const projectDir = flags.all ? undefined : resolveDirectory(flags.project ?? '.');
-      const items = (await client.call('items/list', { projectDir })).filter(({ kind }) => kind === words.kind);
+      const items = (await context.engine.call('items/list', { projectDir })).filter(({ kind }) => kind === words.kind);
       if (flags.json) return term.json(items);
       if (items.length === 0) return term.say(flags.all ? words.none : `${words.none} here; --all: every project`);
       await saveRows(context, words.kind, items);
       const look = { width: term.width, nowMs: Date.now(), paint: term.paint };
       await term.page(itemLines(items, words.list, { ...look, projects: flags.all ?? false }));
-      await printOrigin(context, client, items);
+      await printOrigin(context, context.engine, items);
     });
   addCommand(command, 'add', `note one`, `comet-cc ${command.name()} add "${words.example}"`)
     .argument('<text...>', 'a sentence')
@@ -65,7 +64,7 @@ function registerItems(command: ReturnType<typeof addCommand>, context: Context,
       const projectDir = resolveDirectory(flags.project ?? '.');
       // Claude Code names itself to the commands that Claude runs; a program that somebody else started has no terminal.
       const isTyped = !context.env['CLAUDECODE'] && process.stdin.isTTY === true;
-      const item = await readingEngine(context).call('items/add', {
+      const item = await context.engine.call('items/add', {
         ...{ kind: words.kind, text: said, projectDir, typed: isTyped },
       });
       term.print(flags, item, () => [`noted ${item.id}  ${oneLine(item.text)}`]);
@@ -84,7 +83,7 @@ function registerClosing(command: Command, context: Context, { kind, name, as, d
     .argument('<id...>', ITEM)
     .jsonAction('array', async (inputs: string[], flags: Flags) => {
       const ids = [...new Set(await rowIds(context, kind, inputs))];
-      const items = await readingEngine(context).call('items/close', { ids, as });
+      const items = await context.engine.call('items/close', { ids, as });
       context.term.print(flags, items, () => items.map(({ text }) => `${as}: ${oneLine(text)}`));
     });
 }

@@ -5,7 +5,7 @@ import { CometError } from '../../common/errors.ts';
 import { formatCount, oneLine, printable } from '../../common/text.ts';
 import type { EngineStatus } from '../../engine/api/index.ts';
 import { claudeDirectory, userMemoryFile } from '../../install/index.ts';
-import { addCommand, type CommandFlags, type Context, EXIT, readingEngine } from '../context.ts';
+import { addCommand, type CommandFlags, type Context, EXIT } from '../context.ts';
 import { openOnDesktop } from '../terminal/desktop.ts';
 import { parseCount } from '../terminal/format.ts';
 import { removeEntries } from './edit-settings.ts';
@@ -24,7 +24,7 @@ export function registerLibrary(program: Command, context: Context): void {
   registerBuild(library, context);
   const linting = 'what to look at in the pages; exit code 1 where there is anything';
   addCommand(library, 'lint', linting, 'comet-cc library lint').jsonAction('array', async (flags: Flags) => {
-    const problems = await readingEngine(context).call('library/lint', {});
+    const problems = await context.engine.call('library/lint', {});
     if (problems.length > 0) context.exitCode = EXIT.failed;
     term.print(flags, problems, () =>
       problems.length === 0
@@ -47,7 +47,7 @@ export function registerLibrary(program: Command, context: Context): void {
   });
   const linking = 'write profile, tasks and index into ~/.claude/CLAUDE.md, for use without proxy and hooks';
   addCommand(library, 'link', linking, 'comet-cc library link').jsonAction('document', async (flags: Flags) => {
-    const { text: block } = await readingEngine(context).call('library/block', {});
+    const { text: block } = await context.engine.call('library/block', {});
     const { installEntries } = await import('../../install/claude-code/index.ts');
     const { file, changed, backup } = await installEntries(paths, 'library', userMemoryFile(env), { block });
     term.print(flags, { file, changed, backup }, () => [
@@ -68,7 +68,6 @@ function registerBuild(library: Command, context: Context): void {
     .option('--no-import', 'from memory as it is')
     .option('--budget <tokens>', 'write the memories with the configured model, within this many tokens')
     .jsonAction('document', async (flags: Flags) => {
-      const client = readingEngine(context);
       const dryRun = flags.dryRun ?? false;
       const claudeDir = path.resolve(claudeDirectory(env));
       const budgetTokens = flags.budget === undefined ? undefined : parseCount(flags.budget, '--budget');
@@ -82,9 +81,9 @@ function registerBuild(library: Command, context: Context): void {
         flags,
         (status) => progress(status),
         async () => {
-          const report = flags.import === false ? null : await client.call('memory/import-claude', input);
+          const report = flags.import === false ? null : await context.engine.call('memory/import-claude', input);
           progress = () => WRITING;
-          return { imported: report, ...(await client.call('memory/dream', { dryRun })) };
+          return { imported: report, ...(await context.engine.call('memory/dream', { dryRun })) };
         },
       );
       const would = dryRun ? 'would be ' : '';

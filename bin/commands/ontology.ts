@@ -7,15 +7,7 @@ import { createExclusive, ensureDir, readFileIfPresent, writeFileAtomic } from '
 import { ONTOLOGY_SCHEMA, resolveDirectory } from '../../common/paths.ts';
 import { formatCount, oneLine, parseJson } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import {
-  addCommand,
-  type CommandFlags,
-  type Context,
-  EXIT,
-  projectKey,
-  readingEngine,
-  requireUser,
-} from '../context.ts';
+import { addCommand, type CommandFlags, type Context, EXIT, projectKey, requireUser } from '../context.ts';
 import { table } from '../terminal/table.ts';
 import { confirmed } from '../terminal/term.ts';
 
@@ -131,7 +123,7 @@ function registerPropose(ontology: Command, context: Context): void {
     .jsonAction('document', async (flags: Flags & { readonly all?: boolean; readonly apply?: boolean }) => {
       const { openOntologies, proposeConcepts } = await import('../../memory/index.ts');
       const filter = flags.all ? {} : { projectDir: resolveDirectory('.') };
-      const items = await readingEngine(context).call('items/list', filter);
+      const items = await context.engine.call('items/list', filter);
       const { ontology: own, problems } = await openOntologies(context.paths)('');
       if (problems.length > 0)
         throw new CometError('node_invalid', 'the ontology file is not valid; comet-cc ontology check names why');

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { formatCount, localTime, oneLine, printable } from '../../common/text.ts';
 import { ago, type EngineClient, type Paint, sessionId } from '../../engine/api/index.ts';
 import type { Item, SessionDetail, SessionView } from '../../memory/index.ts';
-import { addCommand, type CommandFlags, type Context, readingEngine } from '../context.ts';
+import { addCommand, type CommandFlags, type Context } from '../context.ts';
 import { withoutCodes } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import { bullet, itemText } from './memory/around.ts';
@@ -18,7 +18,7 @@ export function registerSession(program: Command, context: Context): void {
   const session = addCommand(program, 'session', 'list sessions and show their summaries', 'comet-cc session ls');
   const list = addCommand(session, 'ls', 'list sessions, newest first', 'comet-cc session ls --json');
   list.jsonAction('array', async (flags: CommandFlags) => {
-    const sessions = await readingEngine(context).call('sessions/list', {});
+    const sessions = await context.engine.call('sessions/list', {});
     if (sessions.length === 0 && !flags.json) return term.say('no sessions yet');
     term.print(flags, sessions, () => {
       const [heading = '', ...rows] = sessionLines(sessions, term.width, Date.now());
@@ -30,7 +30,7 @@ export function registerSession(program: Command, context: Context): void {
     .argument('<a>', SESSION)
     .argument('<b>', SESSION)
     .jsonAction('document', async (first: string, second: string, flags: CommandFlags) => {
-      const client = readingEngine(context);
+      const client = context.engine;
       const [a, b] = [await sessionId(client, first), await sessionId(client, second)];
       const [inA, inB] = await Promise.all([a, b].map((id) => client.call('items/list', { sessionId: id })));
       const [only_a, only_b] = [without(inA ?? [], inB ?? []), without(inB ?? [], inA ?? [])];
@@ -67,8 +67,7 @@ export function registerSession(program: Command, context: Context): void {
     addCommand(session, name, description, `comet-cc session ${name}${name === 'brief' ? '' : ' 5f3a'}`)
       .argument('[id]', ID)
       .jsonAction('document', async (prefix: string | undefined, flags: CommandFlags) => {
-        const client = readingEngine(context);
-        await run(await sessionId(client, prefix), client, flags.json ?? false);
+        await run(await sessionId(context.engine, prefix), context.engine, flags.json ?? false);
       });
   }
 }

@@ -6,7 +6,7 @@ import { makeDirs } from '../../common/files.ts';
 import { resolveDirectory } from '../../common/paths.ts';
 import { formatCount, localTime, oneLine, printable } from '../../common/text.ts';
 import { getEngine, type ShareReport } from '../../engine/api/index.ts';
-import { addCommand, type CommandFlags, type Context, readingEngine, requireUser, startedEngine } from '../context.ts';
+import { addCommand, type CommandFlags, type Context, requireUser, startedEngine } from '../context.ts';
 import { shortId } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import { confirmed } from '../terminal/term.ts';
@@ -23,7 +23,7 @@ export function registerShare(program: Command, context: Context): void {
   registerExchange(share, context);
   const told = 'what is shared, with whom, and what is refused';
   addCommand(share, 'status', told, 'comet-cc share status --json').jsonAction('document', async (flags: Flags) => {
-    const report = await readingEngine(context).call('share/status', {});
+    const report = await context.engine.call('share/status', {});
     context.term.print(flags, report, () =>
       report === null ? ['nothing is shared'] : reportLines(report, Date.now()),
     );
@@ -114,7 +114,7 @@ function registerExchange(share: Command, context: Context): void {
   addCommand(share, 'preview', 'print what would leave now', 'comet-cc share preview --json')
     .option('--json', 'print one JSON document, the memories as they would leave')
     .action(async (flags: Flags) => {
-      const preview = await readingEngine(context).call('share/preview', { env });
+      const preview = await context.engine.call('share/preview', { env });
       const { nodes, tasks, pages, kept, removed, withdrawn, turns } = preview;
       term.print(flags, preview, () => [
         ...(nodes.length === 0
@@ -139,7 +139,7 @@ function registerExchange(share: Command, context: Context): void {
 
   function register(name: 'push' | 'pull', description: string): void {
     addCommand(share, name, description, `comet-cc share ${name}`).jsonAction('document', async (flags: Flags) => {
-      const run = () => readingEngine(context).call(`share/${name}`, { env });
+      const run = () => context.engine.call(`share/${name}`, { env });
       const done = await watched(context, flags, progress, run);
       term.print(flags, done, () => {
         if ('added' in done) return [`${formatCount(done.added, 'memory', 'memories')} added`];

@@ -6,7 +6,7 @@ import { isCleanOrigin } from '../../common/turn.ts';
 import type { OperationInput } from '../../engine/api/index.ts';
 import type { TaskView } from '../../memory/index.ts';
 import { TASK_MODES, TASK_PRIORITIES } from '../../memory/recall/index.ts';
-import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine } from '../context.ts';
+import { addCommand, type CommandFlags, type Context, printOrigin } from '../context.ts';
 import { inboxLine, isDay } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import { confirmed, type Look } from '../terminal/term.ts';
@@ -27,11 +27,10 @@ export function registerTask(program: Command, context: Context): void {
   addCommand(task, 'show', 'one task in full', 'comet-cc task show 2')
     .argument('<id>', TASK)
     .jsonAction('document', async (input: string, flags: Flags) => {
-      const client = readingEngine(context);
       const [id = ''] = await rowIds(context, 'task', [input]);
-      const shown = await client.call('tasks/show', { id });
+      const shown = await context.engine.call('tasks/show', { id });
       context.term.print(flags, shown, () => detailLines(shown));
-      if (!flags.json) await printOrigin(context, client, [shown]);
+      if (!flags.json) await printOrigin(context, context.engine, [shown]);
     });
   registerEdit(task, context);
   for (const each of STATUS_COMMANDS) registerStatus(task, context, each);
@@ -39,14 +38,13 @@ export function registerTask(program: Command, context: Context): void {
     .argument('<id...>', TASK)
     .option('--yes', 'do not ask')
     .jsonAction('array', async (inputs: string[], flags: Flags) => {
-      const client = readingEngine(context);
       const ids = [...new Set(await rowIds(context, 'task', inputs))];
-      const named = await Promise.all(ids.map((id) => client.call('tasks/show', { id })));
+      const named = await Promise.all(ids.map((id) => context.engine.call('tasks/show', { id })));
       if (!flags.yes) {
         for (const { id, title } of named) context.term.say(`${id}  ${oneLine(title)}`);
         if (!(await confirmed('Remove these tasks?'))) throw new CometError('usage', 'nothing was removed');
       }
-      for (const { id } of named) await client.call('tasks/remove', { id });
+      for (const { id } of named) await context.engine.call('tasks/remove', { id });
       context.term.print(flags, named, () => named.map(({ title }) => `removed: ${oneLine(title)}`));
     });
 }
@@ -57,12 +55,11 @@ export function registerInbox(program: Command, context: Context): void {
     .jsonAction('document', async (flags: { date?: string; json?: boolean }) => {
       if (flags.date !== undefined && !isDay(flags.date))
         throw new CometError('usage', `--date expects a day as 2026-11-24 (got "${oneLine(flags.date)}")`);
-      const client = readingEngine(context);
-      const page = await client.call('inbox/show', { day: flags.date });
+      const page = await context.engine.call('inbox/show', { day: flags.date });
       if (flags.json) return context.term.json(page);
       if (page.text === '') return context.term.say(`nothing surfaced on ${page.day}`);
       await context.term.page(printable(page.text).trimEnd().split('\n').map(inboxLine));
-      await printOrigin(context, client, [{ origin: 'external' }]);
+      await printOrigin(context, context.engine, [{ origin: 'external' }]);
     });
 }
 
@@ -103,7 +100,7 @@ function registerAdd(task: Command, context: Context): void {
       if (title === '' && flags.from === undefined)
         throw new CometError('usage', 'task add expects a title, or --from');
       const [from] = flags.from === undefined ? [] : await rowIds(context, 'todo', [flags.from]);
-      const added = await readingEngine(context).call('tasks/add', {
+      const added = await context.engine.call('tasks/add', {
         ...(await getFields(context, flags)),
         ...{ title, what: flags.what, from, by: speaker(context) },
         projectDir: flags.all ? undefined : resolveDirectory(flags.project ?? '.'),
@@ -119,16 +116,15 @@ function registerList(task: Command, context: Context): void {
     .option('--all', 'of every project')
     .option('--done', 'done ones too')
     .jsonAction('array', async (flags: Flags) => {
-      const client = readingEngine(context);
       const projectDir = flags.all ? undefined : resolveDirectory(flags.project ?? '.');
-      const { tasks, problems } = await client.call('tasks/list', { projectDir, all: flags.done });
+      const { tasks, problems } = await context.engine.call('tasks/list', { projectDir, all: flags.done });
       for (const { file, message } of problems) term.say(`skipped ${file}: ${oneLine(message)}`);
       if (flags.json) return term.json(tasks);
       if (tasks.length === 0)
         return term.say(flags.all ? 'no task is open' : 'no task is open here; --all: every project');
       await saveRows(context, 'task', tasks);
       await term.page(taskLines(tasks, { nowMs: Date.now(), width: term.width, projects: flags.all ?? false }));
-      await printOrigin(context, client, tasks);
+      await printOrigin(context, context.engine, tasks);
     });
 }
 
@@ -138,7 +134,7 @@ function registerEdit(task: Command, context: Context): void {
     .argument('<id>', TASK)
     .option('--title <text>', 'another title')
     .jsonAction('document', async (input: string, flags: Flags) => {
-      const client = readingEngine(context);
+      const client = context.engine;
       const [id = ''] = await rowIds(context, 'task', [input]);
       const fields = { ...(await getFields(context, flags)), title: flags.title };
       if (Object.values(fields).every((value) => value === undefined)) {
@@ -168,10 +164,9 @@ function registerStatus(task: Command, context: Context, { name, status, descrip
   addCommand(task, name, description, `comet-cc task ${name} 2`)
     .argument('<id...>', TASK)
     .jsonAction('array', async (inputs: string[], flags: Flags) => {
-      const client = readingEngine(context);
       const changed: TaskView[] = [];
       for (const id of new Set(await rowIds(context, 'task', inputs)))
-        changed.push(await client.call('tasks/status', { id, status }));
+        changed.push(await context.engine.call('tasks/status', { id, status }));
       context.term.print(flags, changed, () => changed.map((each) => `${status}: ${oneLine(each.title)}`));
     });
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { addCommand, type CommandFlags, type Context, readingEngine } from '../context.ts';
+import { addCommand, type CommandFlags, type Context } from '../context.ts';
 import { openOnDesktop } from '../terminal/desktop.ts';
 
 export function registerUi(program: Command, context: Context): void {
@@ -7,7 +7,7 @@ export function registerUi(program: Command, context: Context): void {
     .option('--no-open', 'only print the link')
     .jsonAction('document', async (flags: CommandFlags & { readonly open: boolean }) => {
       const { term, env } = context;
-      const opened = await readingEngine(context).call('ui/open', {});
+      const opened = await context.engine.call('ui/open', {});
       const { url, port, wanted_port: wanted } = opened;
       if (wanted !== 0 && port !== wanted) term.say(`port ${wanted} was taken; the dashboard uses ${port}`);
       term.print(flags, opened, () => [url]);

@@ -3,7 +3,7 @@ import { resolveDirectory } from '../../../common/paths.ts';
 import { localDay, oneLine } from '../../../common/text.ts';
 import type { Paint } from '../../../engine/api/index.ts';
 import type { Item } from '../../../memory/index.ts';
-import { addCommand, type Context, printOrigin, readingEngine } from '../../context.ts';
+import { addCommand, type Context, printOrigin } from '../../context.ts';
 import { parseCount, parseSince } from '../../terminal/format.ts';
 import { wrapped } from '../../terminal/table.ts';
 import { ID, memoryIds, saveRows } from './ids.ts';
@@ -18,14 +18,16 @@ export function registerMemoryDigest(memory: Command, context: Context): void {
     .option('--project <dir>', 'the project of this folder', '.')
     .option('--all', 'of every project')
     .jsonAction('array', async (flags: { since: string; project: string; all?: boolean; json?: boolean }) => {
-      const client = readingEngine(context);
       const projectDir = flags.all ? undefined : resolveDirectory(flags.project);
-      const items = await client.call('items/list', { projectDir, sinceMs: parseSince(flags.since, Date.now()) });
+      const items = await context.engine.call('items/list', {
+        projectDir,
+        sinceMs: parseSince(flags.since, Date.now()),
+      });
       if (flags.json) return term.json(items);
       if (items.length === 0)
         return term.say(`nothing since ${flags.since}${flags.all ? '' : ' here; --all: every project'}`);
       await term.page(digestLines(items, term));
-      await printOrigin(context, client, items);
+      await printOrigin(context, context.engine, items);
     });
 }
 
@@ -52,7 +54,7 @@ export function registerMemoryRelated(memory: Command, context: Context): void {
     .argument('<id>', ID)
     .option('--depth <n>', 'links to follow', '1')
     .jsonAction('array', async (input: string, flags: { depth: string; json?: boolean }) => {
-      const client = readingEngine(context);
+      const client = context.engine;
       const [id = ''] = await memoryIds(context, client, [input]);
       const related = await client.call('nodes/related', { id, depth: parseCount(flags.depth, '--depth') });
       if (flags.json) return term.json(related);

@@ -14,7 +14,7 @@ import {
 } from '../../../engine/api/index.ts';
 import type { NodeReason, NodeView, Public } from '../../../memory/index.ts';
 import { parseFileLink, withoutMarkup } from '../../../memory/recall/index.ts';
-import { addCommand, type CommandFlags, type Context, pageLines, printOrigin, readingEngine } from '../../context.ts';
+import { addCommand, type CommandFlags, type Context, pageLines, printOrigin } from '../../context.ts';
 import { SPEAKERS, shortId, WRITERS } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 import { type Look, spinner } from '../../terminal/term.ts';
@@ -42,8 +42,7 @@ export function registerMemoryShow(memory: Command, context: Context): void {
     .option('--long', 'with codes, session, trigger and sources')
     .addOption(new Option('--depth <n>', depths).choices(['0', '1', '2']))
     .jsonAction('document', async (input: string, flags: Flags) => {
-      const { term } = context;
-      const client = readingEngine(context);
+      const { term, engine: client } = context;
       const [id = ''] = await memoryIds(context, client, [input]);
       if (id.startsWith('topic:')) return await showTopic(context, client, id, flags);
       const depth = Number(flags.depth ?? (flags.conversation ? 2 : flags.detail ? 1 : 0)) as Depth;
@@ -163,9 +162,8 @@ export function registerMemoryWhy(memory: Command, context: Context): void {
   addCommand(memory, 'why', description, 'comet-cc memory why a1b2c3')
     .argument('<id>', ID)
     .jsonAction('document', async (input: string, flags: CommandFlags) => {
-      const client = readingEngine(context);
-      const [id = ''] = await memoryIds(context, client, [input]);
-      const reason = await client.call('nodes/why', { id });
+      const [id = ''] = await memoryIds(context, context.engine, [input]);
+      const reason = await context.engine.call('nodes/why', { id });
       context.term.print(flags, reason, () => whyLines(reason, context.term.paint, Date.now()));
     });
 }
@@ -210,8 +208,9 @@ export function registerMemoryRestore(memory: Command, context: Context): void {
   addCommand(memory, 'restore', description, 'comet-cc memory restore 5f3a --json > session.json')
     .argument('<session>', 'unambiguous prefix of its id')
     .jsonAction('array', async (session: string, flags: CommandFlags) => {
-      const client = readingEngine(context);
-      const messages = await client.call('sessions/restore', { sessionId: await sessionId(client, session) });
+      const messages = await context.engine.call('sessions/restore', {
+        sessionId: await sessionId(context.engine, session),
+      });
       const { paint, json, page } = context.term;
       if (flags.json) return json(messages);
       await page(messages.flatMap((message) => [...messageLines(message, paint), '']));

@@ -5,7 +5,7 @@ import { oneLine } from '../../../common/text.ts';
 import { ago, type EngineClient, type OperationInput, type Paint } from '../../../engine/api/index.ts';
 import type { PublicNode } from '../../../memory/index.ts';
 import { contentTags, isClosed, terseMeta } from '../../../memory/recall/index.ts';
-import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine } from '../../context.ts';
+import { addCommand, type CommandFlags, type Context, printOrigin } from '../../context.ts';
 import { counted, parseCount, parseSince, shortId } from '../../terminal/format.ts';
 import { type Column, table, truncate } from '../../terminal/table.ts';
 import type { Look } from '../../terminal/term.ts';
@@ -41,8 +41,7 @@ export function registerMemoryLs(memory: Command, context: Context): void {
     .option('--long', 'full ids, codes, tags and summaries')
     .option('--json', 'print one JSON array, by default of every project')
     .action(async (flags: Flags) => {
-      const { term } = context;
-      const client = readingEngine(context);
+      const { term, engine: client } = context;
       const listed = await readList(client, flags);
       if (flags.json) return term.json(listed.nodes);
       const { nodes, filter, isAll } = listed;

@@ -4,7 +4,7 @@ import { writeOutput } from '../../../common/files.ts';
 import { printable } from '../../../common/text.ts';
 import { ago, type EngineStatus, getEngine } from '../../../engine/api/index.ts';
 import type { SnapshotInfo } from '../../../memory/index.ts';
-import { addCommand, type CommandFlags, type Context, readingEngine } from '../../context.ts';
+import { addCommand, type CommandFlags, type Context } from '../../context.ts';
 import { count, counted } from '../../terminal/format.ts';
 import { table } from '../../terminal/table.ts';
 import { watched } from './watch.ts';
@@ -26,8 +26,7 @@ export function registerMemoryRollback(memory: Command, context: Context): void 
   addCommand(memory, 'rollback', description, 'comet-cc memory rollback 20261121T22', notes)
     .argument('[snapshot]', 'unambiguous prefix of its id')
     .jsonAction('document', async (snapshot: string | undefined, flags: CommandFlags) => {
-      const client = readingEngine(context);
-      const { term } = context;
+      const { term, engine: client } = context;
       if (snapshot === undefined) {
         const snapshots = await client.call('snapshots/list', {});
         if (snapshots.length === 0 && !flags.json) return term.say('no snapshots yet; one is taken before each change');
@@ -55,7 +54,7 @@ export function registerMemoryExport(memory: Command, context: Context): void {
     .addOption(new Option('--format <f>', 'syntax').choices(['md', 'jsonl']).default('md'))
     .option('--out <file>', 'write to this file (0600)')
     .action(async ({ format, out }: { format: 'md' | 'jsonl'; out?: string }) => {
-      const text = await readingEngine(context).call('memory/export', { format });
+      const text = await context.engine.call('memory/export', { format });
       if (out === undefined) return void context.stdout.write(context.term.isTerminal ? printable(text) : text);
       await writeOutput(path.resolve(out), text);
       context.term.say(`wrote ${out}`);

@@ -5,7 +5,7 @@ import { type HomePaths, resolveDirectory } from '../../../common/paths.ts';
 import { localDay, oneLine, printable } from '../../../common/text.ts';
 import { ago, type Costs, factText, type Paint, savedLine } from '../../../engine/api/index.ts';
 import type { MemoryStats, ProjectView } from '../../../memory/index.ts';
-import { addCommand, type CommandFlags, type Context, readingEngine } from '../../context.ts';
+import { addCommand, type CommandFlags, type Context } from '../../context.ts';
 import { count, counted as plural, SPEAKERS, shortId, WRITERS, withoutCodes } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 import type { Look } from '../../terminal/term.ts';
@@ -17,7 +17,7 @@ export function registerMemoryAbout(memory: Command, context: Context): void {
     .option('--project <dir>', 'project to show', '.')
     .jsonAction('document', async (flags: { project: string; json?: boolean }) => {
       const projectDir = resolveDirectory(flags.project);
-      const view = await readingEngine(context).call('project/overview', { projectDir });
+      const view = await context.engine.call('project/overview', { projectDir });
       const { paint, width, print, say } = context.term;
       const isEmpty = view.counts.turns + view.counts.nodes === 0;
       if (isEmpty && !flags.json) return say(`no memories of ${oneLine(view.project)} yet`);
@@ -88,7 +88,7 @@ export function registerMemoryStats(memory: Command, context: Context): void {
   const description = 'count memories by kind and their size on disk';
   const command = addCommand(memory, 'stats', description, 'comet-cc memory stats --json');
   command.jsonAction('document', async (flags: CommandFlags) => {
-    const reply = await readingEngine(context).call('memory/stats', {});
+    const reply = await context.engine.call('memory/stats', {});
     const stats = { ...reply, bytes: await getBytes(context.paths) };
     context.term.print(flags, stats, () => statsLines(stats, context.term.paint));
   });

@@ -15,7 +15,7 @@ import {
   toldBy,
   uniqueTokens,
 } from '../../../memory/recall/index.ts';
-import { addCommand, type CommandFlags, type Context, printOrigin, readingEngine } from '../../context.ts';
+import { addCommand, type CommandFlags, type Context, printOrigin } from '../../context.ts';
 import { count, counted, parseCount, shortId } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 import type { Term } from '../../terminal/term.ts';
@@ -57,7 +57,7 @@ export function registerMemorySearch(memory: Command, context: Context): void {
       const query = words.join(' ');
       if (query.trim() === '' && flags.file === undefined)
         throw new CometError('usage', 'memory search needs words to search for, or --file <path>');
-      const client = readingEngine(context);
+      const client = context.engine;
       const hits = await client.call('nodes/search', {
         query,
         top: parseCount(flags.top, '--top'),
