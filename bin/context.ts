@@ -83,14 +83,13 @@ export function getExitCode(error: unknown): number {
 
 /** Ends output of memory with a line that tells capture its origin: without one, it counts as external. */
 export async function printOrigin(
-  { env, term }: Context,
-  client: EngineClient,
+  { env, term, engine }: Context,
   sources: readonly { readonly origin: Origin }[],
 ): Promise<void> {
   if (!env['CLAUDECODE'] || term.isTerminal) return;
   const { sealDigest } = await import('../engine/api/index.ts');
   const origin = lowestOrigin(['user', ...sources.map((source) => source.origin)]);
-  term.out(await client.call('nodes/seal', { digest: sealDigest(term.printed()), origin }));
+  term.out(await engine.call('nodes/seal', { digest: sealDigest(term.printed()), origin }));
 }
 
 /**

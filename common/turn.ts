@@ -327,9 +327,8 @@ function findForm(text: string, at: number): Form['source'] | null {
   }
   TAG.lastIndex = at;
   const name = TAG.exec(text)?.[1] ?? '';
-  const tag = TAGS.get(name);
   // A name with a hyphen around all of it: a form that is not known yet.
-  return tag ?? (name.includes('-') && text.trimEnd().endsWith(`</${name}>`) ? 'external' : null);
+  return TAGS.get(name) ?? (name.includes('-') && text.trimEnd().endsWith(`</${name}>`) ? 'external' : null);
 }
 
 function queuedText(text: string): string | null {

@@ -319,8 +319,7 @@ function getSubagents(
   { library }: Memory,
   policy: Policy,
 ) {
-  const claudeDir = claudeDirectory(env);
-  const subagents = createSubagents({ paths, claudeDir, configured: config.facts.subscriptions });
+  const subagents = createSubagents({ paths, claudeDir: claudeDirectory(env), configured: config.facts.subscriptions });
   return { ...subagents, ...createSubagentSource(subagents, library, policy) };
 }
 

@@ -37,8 +37,7 @@ export async function applyEdit(
 ) {
   if (after === before) return { changed: false, backup: null };
   if ((await readUtf8(file)) !== before) throw changed(file);
-  const installs = await loadInstalls(paths);
-  const record = installs.files.find((edited) => edited.file === file);
+  const record = (await loadInstalls(paths)).files.find((edited) => edited.file === file);
   const isFirstBackup = record === undefined && before !== null && !editKind(name).skipsBackup;
   const edited: EditedFile = {
     file,
@@ -150,8 +149,7 @@ export async function removeOwnFile(paths: HomePaths, file: string): Promise<voi
 /** One at a time: of two that migrate records at once, the second would read what is left of them. */
 async function loadInstalls(paths: HomePaths): Promise<Installs> {
   return lockRecord(async () => {
-    const text = await readFileIfPresent(paths.installsFile);
-    return migrateRecords(paths, parseInstalls(paths, text));
+    return migrateRecords(paths, parseInstalls(paths, await readFileIfPresent(paths.installsFile)));
   });
 }
 

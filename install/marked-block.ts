@@ -32,8 +32,7 @@ export function readMarkedBlock(text: string, file: string): string {
 const getEol = (text: string): string => (text.includes('\r\n') ? '\r\n' : '\n');
 
 function getInner(block: string, eol: string): string {
-  const inner = block.replaceAll('<!--', '‹!--').replaceAll('-->', '--›').trim().replace(/\r?\n/g, eol);
-  return eol + inner + eol;
+  return eol + block.replaceAll('<!--', '‹!--').replaceAll('-->', '--›').trim().replace(/\r?\n/g, eol) + eol;
 }
 
 /** @throws CometError `config_invalid` where a part begins and does not end */

@@ -135,8 +135,7 @@ function findRepeated(text: string, known: readonly (readonly [string, string])[
 /** The mark of a secret; the lines after a key keep their numbers. */
 function getMark(text: string, { start, end, type }: Span, mark: Marker, lineBreak: string): string {
   const secret = text.slice(start, end);
-  const breaks = type === 'private' ? 0 : secret.split('\n').length - 1;
-  return mark(type, secret) + lineBreak.repeat(breaks);
+  return mark(type, secret) + lineBreak.repeat(type === 'private' ? 0 : secret.split('\n').length - 1);
 }
 
 const FINDERS = [

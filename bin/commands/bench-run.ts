@@ -85,8 +85,7 @@ export async function runBench(flags: Flags, defaultCalls: string, { term, ...re
       const most = Math.min(share, limit - samples.reduce((sum, { questions }) => sum + questions.length, 0));
       samples.push({ turns: own, questions: await draftQuestions(own, { most, budget, scratch }, context) });
     }
-    const outcomes = await measure(samples, scratch, context);
-    const report = getReport(outcomes, turns, await readNodeIds(paths.nodesDir));
+    const report = getReport(await measure(samples, scratch, context), turns, await readNodeIds(paths.nodesDir));
     const seconds = Math.round((Date.now() - startMs) / 1_000);
     term.print(flags, { ...report, seconds }, () => reportLines(report, term.width));
   } finally {
@@ -131,8 +130,7 @@ async function draftQuestions(
   const fence = (): string => randomBytes(8).toString('hex');
   try {
     const { signal } = new AbortController();
-    const made = await askForQuestions(turns, model, { budget, limit: most, fence, signal });
-    return [...made, ...own].slice(0, most);
+    return [...(await askForQuestions(turns, model, { budget, limit: most, fence, signal })), ...own].slice(0, most);
   } finally {
     await model.close();
   }

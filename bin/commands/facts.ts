@@ -36,7 +36,7 @@ export function registerFacts(program: Command, context: Context): void {
       const [id = ''] = await rowIds(context, 'fact', [input]);
       const reasons = await context.engine.call('facts/why', { id });
       context.term.print(flags, reasons, () => whyLines(reasons));
-      if (!flags.json) await printOrigin(context, context.engine, [reasons]);
+      if (!flags.json) await printOrigin(context, [reasons]);
     });
   registerForget(facts, context);
   registerAllow(facts, context);
@@ -56,7 +56,7 @@ async function list(
   if (facts.length === 0) return term.say(`no such fact is known${flags.all ? '' : ' here; --all: every project'}`);
   await saveRows(context, 'fact', facts);
   await term.page(lines === undefined ? factLines(facts, term.width, flags.all ?? false) : lines(facts));
-  await printOrigin(context, client, facts);
+  await printOrigin(context, facts);
 }
 
 function registerForget(facts: Command, context: Context): void {
@@ -136,8 +136,7 @@ function aboutLines(facts: readonly FactView[]): string[] {
     const { concept, label, value, evidence, origin, valid_from: from, salience, persistence_class } = fact;
     const isNew = facts[at - 1]?.concept !== concept;
     const head = isNew ? [...(at === 0 ? [] : ['']), `${concept}: ${oneLine(label)}`] : [];
-    const when = localTime(Date.parse(from), Date.now());
-    const source = `${SPEAKERS[origin]}, ${when}: “${oneLine(evidence)}”`;
+    const source = `${SPEAKERS[origin]}, ${localTime(Date.parse(from), Date.now())}: “${oneLine(evidence)}”`;
     return [...head, `  ${oneLine(value)}  (${percent(salience)}, ${CLASSES[persistence_class]})`, `    ${source}`];
   });
 }

@@ -53,7 +53,7 @@ function registerItems(command: ReturnType<typeof addCommand>, context: Context,
       await saveRows(context, words.kind, items);
       const look = { width: term.width, nowMs: Date.now(), paint: term.paint };
       await term.page(itemLines(items, words.list, { ...look, projects: flags.all ?? false }));
-      await printOrigin(context, context.engine, items);
+      await printOrigin(context, items);
     });
   addCommand(command, 'add', `note one`, `comet-cc ${command.name()} add "${words.example}"`)
     .argument('<text...>', 'a sentence')

@@ -176,8 +176,7 @@ async function planCompletion({ env, paths }: Context, program: Command, isThere
     does: `${file}`,
     state: file === null ? `left out: ${noFile}` : isInstalled ? isThere : '',
     install: async () => {
-      const script = completionScript(shell as 'bash' | 'fish', program);
-      await installCompletion(paths, env, { shell, script });
+      await installCompletion(paths, env, { shell, script: completionScript(shell as 'bash' | 'fish', program) });
     },
   };
 }

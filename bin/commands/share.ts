@@ -139,8 +139,7 @@ function registerExchange(share: Command, context: Context): void {
 
   function register(name: 'push' | 'pull', description: string): void {
     addCommand(share, name, description, `comet-cc share ${name}`).jsonAction('document', async (flags: Flags) => {
-      const run = () => context.engine.call(`share/${name}`, { env });
-      const done = await watched(context, flags, progress, run);
+      const done = await watched(context, flags, progress, () => context.engine.call(`share/${name}`, { env }));
       term.print(flags, done, () => {
         if ('added' in done) return [`${formatCount(done.added, 'memory', 'memories')} added`];
         return [done.sent === 0 ? 'nothing changed' : `${formatCount(done.sent, 'change')} published`];

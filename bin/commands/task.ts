@@ -30,7 +30,7 @@ export function registerTask(program: Command, context: Context): void {
       const [id = ''] = await rowIds(context, 'task', [input]);
       const shown = await context.engine.call('tasks/show', { id });
       context.term.print(flags, shown, () => detailLines(shown));
-      if (!flags.json) await printOrigin(context, context.engine, [shown]);
+      if (!flags.json) await printOrigin(context, [shown]);
     });
   registerEdit(task, context);
   for (const each of STATUS_COMMANDS) registerStatus(task, context, each);
@@ -59,7 +59,7 @@ export function registerInbox(program: Command, context: Context): void {
       if (flags.json) return context.term.json(page);
       if (page.text === '') return context.term.say(`nothing surfaced on ${page.day}`);
       await context.term.page(printable(page.text).trimEnd().split('\n').map(inboxLine));
-      await printOrigin(context, context.engine, [{ origin: 'external' }]);
+      await printOrigin(context, [{ origin: 'external' }]);
     });
 }
 
@@ -124,7 +124,7 @@ function registerList(task: Command, context: Context): void {
         return term.say(flags.all ? 'no task is open' : 'no task is open here; --all: every project');
       await saveRows(context, 'task', tasks);
       await term.page(taskLines(tasks, { nowMs: Date.now(), width: term.width, projects: flags.all ?? false }));
-      await printOrigin(context, context.engine, tasks);
+      await printOrigin(context, tasks);
     });
 }
 

@@ -68,8 +68,7 @@ function closeOnSignal(opening: Promise<Stage>, term: Term): { received(): boole
     term.progress('');
     term.say('comet-cc: interrupted, cleaning up');
     try {
-      const stage = await opening;
-      await stage.close();
+      await (await opening).close();
     } finally {
       process.exit(code);
     }

@@ -78,8 +78,7 @@ export function checkStore(report: StatusReport | null): Check {
   const named = problems.slice(0, 5).map(({ file, message }) => `${file}: ${message}`);
   const more = problems.length > 5 ? `; and ${problems.length - 5} more` : '';
   const fixes = [...new Set(problems.flatMap(({ file }) => FIXES[file] ?? []))].join('; ');
-  const fix = fixes || 'fix the named files; the rest works';
-  return bad('store', named.join('; ') + more, fix);
+  return bad('store', named.join('; ') + more, fixes || 'fix the named files; the rest works');
 }
 
 export function checkModel(report: StatusReport | null): Check {

@@ -31,13 +31,11 @@ export async function checkSettings(
 ): Promise<Check> {
   const file = userSettingsFile(env);
   try {
-    const isTrusted = (await listTrustedStores(paths)).length > 0;
-    const rule = await managedProblem(wanted ?? {}, isTrusted);
+    const rule = await managedProblem(wanted ?? {}, (await listTrustedStores(paths)).length > 0);
     if (rule !== '') return bad('settings', rule, 'until then comet-cc run starts Claude Code without memory');
     const edit = await inspectSettings(paths, wanted ?? {});
     if (edit !== null && wanted === null) {
-      const detail = `${edit.file} points to comet-cc, but its token is gone`;
-      return bad('settings', detail, SET);
+      return bad('settings', `${edit.file} points to comet-cc, but its token is gone`, SET);
     }
     if (edit !== null && edit.astray.length > 0) {
       const detail = `${edit.file} was changed, or the port was: ${edit.astray.join(', ')}`;

@@ -37,8 +37,7 @@ export function engineClient(socket: string) {
       const request = { path: `/v1/${operation}`, body: JSON.stringify(input), signal: over };
       // Node 20 collects a timeout in `AbortSignal.any` that nothing else refers to, and it never fires.
       const fail = (error: unknown) => Promise.reject(translated(late.aborted ? late.reason : error));
-      const reply = await postLocal(socket, request).catch(fail);
-      return unwrapped(reply) as OperationResults[K];
+      return unwrapped(await postLocal(socket, request).catch(fail)) as OperationResults[K];
     },
   };
 }

@@ -35,8 +35,7 @@ export function projectSummary({ memory, policy }: Services, projectDir: string)
 /** The same for a session that begins: the first one after a brief is told of its file. */
 export async function sessionSummary(services: Services, projectDir: string) {
   const brief = await services.memory.maintenance.takeBrief();
-  const told: { readonly brief?: string } = brief === null ? {} : { brief };
-  return { ...projectSummary(services, projectDir), ...told };
+  return { ...projectSummary(services, projectDir), ...(brief === null ? {} : { brief }) };
 }
 
 function getTitle({ title, summary }: { title?: string | undefined; summary: string }): string {

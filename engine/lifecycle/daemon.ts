@@ -129,8 +129,7 @@ export async function startDaemon(setup: DaemonSetup): Promise<StartResult> {
 async function startAgain(setup: DaemonSetup, running: GuardStatus, isGone: boolean): Promise<boolean> {
   const { paths, env, foreground } = setup;
   if (!foreground && !isGone && otherBuild(running) === '') {
-    const reply = await askGuard(paths.guardSocket, { op: 'start', env }, DRAIN_MS);
-    if (Object(reply).ok === true) return true;
+    if (Object(await askGuard(paths.guardSocket, { op: 'start', env }, DRAIN_MS)).ok === true) return true;
   }
   await stopDaemon(paths);
   return false;

@@ -189,8 +189,7 @@ function registerSearchTools(register: Register, engine: EngineClient): void {
       const input = { query, top: limit, within };
       const hits = await engine.call('nodes/search', input);
       const nodeIds = hits.filter(({ isFar }) => !isFar).map(({ node }) => node.node_id);
-      const topics = await engine.call('topics/search', { ...input, top: TOPICS, told: nodeIds });
-      return hitsText(hits, query, topics);
+      return hitsText(hits, query, await engine.call('topics/search', { ...input, top: TOPICS, told: nodeIds }));
     },
   });
 }

@@ -80,8 +80,7 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
     const parse = (text: string): FileRule => projectFile.parse(jsonOf(text));
     // Files that may apply to it: in it, and in every directory above.
     const files = ancestors(path.resolve(directory)).map((at) => path.join(at, PROJECT_FILE));
-    const found = files.map((name) => readPolicyFile(name, parse, CLOSED));
-    const rules = found.filter((rule) => rule !== null);
+    const rules = files.map((name) => readPolicyFile(name, parse, CLOSED)).filter((rule) => rule !== null);
     fileRules.set(directory, { rules, atMs: now() });
     return rules;
   }

@@ -29,9 +29,8 @@ export function createSessionTitles(claudeDir: string, redact: (text: string) =>
     const before = titleCache.get(file) ?? { version: '', title: '' };
     const ends = await readEnds(file, before.version);
     if (ends === null) return before.title;
-    const own = shortTitle(redact(clip(ownTitle(ends.text, id), READ_CHARS)));
     // A long answer may have moved the title out of the parts that are read.
-    const title = own || before.title;
+    const title = shortTitle(redact(clip(ownTitle(ends.text, id), READ_CHARS))) || before.title;
     titleCache.set(file, { version: ends.version, title });
     return title;
   }

@@ -53,8 +53,7 @@ const OWN_COMMAND =
 
 export function hookCommands(node: string, scriptsDir: string, quote: (text: string) => string): HookCommands {
   const entries = Object.entries(HOOKS).map(([event, script]) => {
-    const file = `${scriptsDir}/${script}.js`;
-    return [event, `${quote(node)} ${quote(file)} ${MARK}`];
+    return [event, `${quote(node)} ${quote(`${scriptsDir}/${script}.js`)} ${MARK}`];
   });
   return Object.fromEntries(entries) as Record<HookEvent, string>;
 }

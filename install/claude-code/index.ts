@@ -104,8 +104,7 @@ export async function findEntries(paths: HomePaths, name: EditName, settings: re
   const targets = await Promise.all(settings.map(resolveFile));
   const texts = await Promise.all(targets.map((file) => readFileIfPresent(file)));
   const holds = (text: string, file: string): boolean => editKind(name).remove(text, own, '', file) !== text;
-  const files = targets.filter((file, at) => holds(texts[at] ?? '', file));
-  return [...new Set([...recorded, ...files])];
+  return [...new Set([...recorded, ...targets.filter((file, at) => holds(texts[at] ?? '', file))])];
 }
 
 /** What the parts of the library in the user's memory files say. @throws as `installEntries` */

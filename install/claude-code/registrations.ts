@@ -26,8 +26,7 @@ interface Registration {
  */
 export async function findRegistrations(env: NodeJS.ProcessEnv): Promise<Registration[]> {
   const config = configFile(env);
-  const projects = await projectDirs(env);
-  const below = projects.map((dir): JSONPath => ['projects', dir]);
+  const below = (await projectDirs(env)).map((dir): JSONPath => ['projects', dir]);
   const at = (...parts: string[]): string => path.join(claudeDirectory(env), 'plugins', ...parts);
   const [server, marketplace, plugin] = ['MCP server', 'marketplace', 'plugin'];
   const edits = [

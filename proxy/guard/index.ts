@@ -196,8 +196,7 @@ export class Guard {
     remote.once('close', () => {
       this.#tunnels.bypassing -= 1;
     });
-    const mayEnd = (): boolean => !this.#isStopping && this.#engine.port() !== 0;
-    endAtRest(client, remote, this.#timings.restMs, mayEnd);
+    endAtRest(client, remote, this.#timings.restMs, () => !this.#isStopping && this.#engine.port() !== 0);
   }
 
   /** Checks the resolved address, because any name that resolves to this machine could loop. */

@@ -89,8 +89,7 @@ function billWithReads(bill: Bill, cacheRead: number): Bill {
   const field = bill.cacheWrite1h >= bill.cacheWrite5m ? 'cacheWrite1h' : 'cacheWrite5m';
   const written = Math.max(0, bill[field] - more);
   const rest = sumBill(bill) - bill.input - bill[field] - bill.cacheRead;
-  const read = sumBill(bill) - bill.input - written - rest;
-  return { ...bill, [field]: written, cacheRead: read };
+  return { ...bill, [field]: written, cacheRead: sumBill(bill) - bill.input - written - rest };
 }
 
 const LOOKBACK = 20;

@@ -152,8 +152,7 @@ export function openJsonlFile(file: string) {
     /** @param linesFor  `isEmpty` is true for a new file and after the file was deleted */
     append(linesFor: (isEmpty: boolean) => readonly string[]): Promise<void> {
       // The leading newline separates the line from a torn line before it.
-      const getText = (isEmpty: boolean): string => ['', ...linesFor(isEmpty)].join('\n');
-      return lock(() => appendTo(file, getText, false));
+      return lock(() => appendTo(file, (isEmpty) => ['', ...linesFor(isEmpty)].join('\n'), false));
     },
     replace: (linesFor: () => readonly string[]) => lock(() => writePrivateFile(file, linesFor().join('\n'))),
     /** Resolves once everything is written. */

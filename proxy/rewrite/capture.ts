@@ -105,16 +105,14 @@ export function createResponseRecorder(deps: ResponseRecorderDeps) {
     if (turn === undefined || !endsTurn(response.end, message)) return;
     const own = { sessionId, atMs: response.atMs ?? clock.now() };
     if (isSubagent) {
-      const whole = captureAnsweredTurn(view, { ...turn, start: 0 }, message, own);
-      memory.captureTurns([{ ...whole, subagent: true }]);
+      memory.captureTurns([{ ...captureAnsweredTurn(view, { ...turn, start: 0 }, message, own), subagent: true }]);
     }
     if (kind !== 'main') return;
     deps.answered.set(turn.key, true);
     const captured = captureAnsweredTurn(view, turn, message, own);
     memory.captureTurns([captured]);
     // A fork after the first answer finds no request with an answer in its history.
-    const isAnswered = view.infos.some(({ role }) => role === 'assistant');
-    if (plan === null || isAnswered) return;
+    if (plan === null || view.infos.some(({ role }) => role === 'assistant')) return;
     const { use } = describeUse(view, clock.now());
     saveLater(sessionId, { kind: 'served', planId: plan.id, served: captured.turnId, use });
   }
@@ -246,8 +244,7 @@ export function captureParts(view: ConversationView, wanted: readonly PartSpan[]
   return wanted.map((span) => {
     const before = all[span.index - 1];
     const part = { index: span.index, after: before?.endHash ?? null };
-    const whole = { ...span, start: before?.end ?? turn.start };
-    const messages = readMessages(view, whole);
+    const messages = readMessages(view, { ...span, start: before?.end ?? turn.start });
     return { ...own, turnId: span.endHash, messages, part };
   });
 }

@@ -118,8 +118,7 @@ function findReason(
   if (isOverTarget(scene, rule)) return { because: 'target', spare };
   if (scene.requestTokens > rule.pressureShare * scene.contextTokens) return { because: 'pressure', spare };
   const { prices } = scene;
-  const rewrittenTokens = scene.aroundTokens + keptTokens - scene.freshTokens;
-  const cost = cutCost(input, { rewrittenTokens, prices }, rule);
+  const cost = cutCost(input, { rewrittenTokens: scene.aroundTokens + keptTokens - scene.freshTokens, prices }, rule);
   if (cost.carried + beside.carried < rule.margin * cost.once) return 'not_paid';
   if (rule.margin === 0) return { because: 'paid', spare };
   const left = scene.budget - (cost.once - scene.savingRequests * prices.read * droppedTokens);

@@ -142,8 +142,7 @@ const OTHER = z.looseObject({ kind: text, planId: text });
 function parseLine(line: string): PlanRecord[] {
   if (line === '') return [];
   const record = parseJson(line) as PlanRecord | null | undefined;
-  const schema = SCHEMAS[record?.kind ?? ''] ?? OTHER;
-  return schema.safeParse(record).success ? [record as PlanRecord] : [];
+  return (SCHEMAS[record?.kind ?? ''] ?? OTHER).safeParse(record).success ? [record as PlanRecord] : [];
 }
 
 /** Plans in use, in memory; all plans are on disk. */

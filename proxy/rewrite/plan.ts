@@ -261,8 +261,7 @@ export function validateRewrite({ view }: RequestContext, plan: EpochPlan, splic
 }
 
 function shapeReceived(view: ConversationView, cache: ConversationCache): RequestShape {
-  const messages = view.infos.map((info) => info.shape);
-  return { ...cache.head(view), bytes: view.body.length, messages };
+  return { ...cache.head(view), bytes: view.body.length, messages: view.infos.map((info) => info.shape) };
 }
 
 /** A field inside a block, which no other part of the request bears on. */

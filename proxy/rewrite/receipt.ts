@@ -115,8 +115,7 @@ function findMessage({ messages }: Spliced, text: string): { position: string; i
   const encoded = JSON.stringify(text).slice(1, -1);
   const index = messages.findIndex((message) => Buffer.isBuffer(message) && message.includes(encoded));
   if (index < 0) return null;
-  const isSystem = (messages[index] as Buffer).subarray(0, 16).includes('"system"');
-  return { position: `messages.${index}`, isSystem };
+  return { position: `messages.${index}`, isSystem: (messages[index] as Buffer).subarray(0, 16).includes('"system"') };
 }
 
 /**

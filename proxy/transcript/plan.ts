@@ -70,8 +70,7 @@ export function simulateConversation(conversation: PastConversation, rule: Simul
     const bill = { atMs: request.atMs, scale: 1, minTokens: findModelTraits(model).minCacheTokens };
     const direct = caches.direct.bill(prompt, bill).bill;
     const { plan, isCut } = conversation.agentId === '' ? memory.next(request, view, balance) : UNCHANGED;
-    const sentPrompt = plan === null ? prompt : applyToPrompt(prompt, plan, view);
-    const sent = caches.sent.bill(sentPrompt, bill).bill;
+    const sent = caches.sent.bill(plan === null ? prompt : applyToPrompt(prompt, plan, view), bill).bill;
     const [untouchedUsd, sentUsd] = [costUsd(model, direct, 0), costUsd(model, sent, 0)];
     balance = {
       untouchedUsd: balance.untouchedUsd + untouchedUsd,

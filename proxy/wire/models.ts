@@ -67,8 +67,7 @@ const MODEL_ID = /(?:^|[./])claude-([a-z0-9.-]{1,60}?)(?:-latest|[-@]\d{8})?(?:-
 
 /** Takes dated ids, `[1m]` and vendor prefixes. A version that is not in the table is unknown. */
 export function findModelTraits(model: string) {
-  const name = MODEL_ID.exec(model.toLowerCase())?.[1]?.replaceAll('.', '-') ?? '';
-  return BY_NAME.get(name) ?? UNKNOWN_TRAITS;
+  return BY_NAME.get(MODEL_ID.exec(model.toLowerCase())?.[1]?.replaceAll('.', '-') ?? '') ?? UNKNOWN_TRAITS;
 }
 
 /** What a model family accepts and costs: USD per million tokens, cache prices relative to `inputPrice`. */

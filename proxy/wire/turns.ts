@@ -29,8 +29,7 @@ export function splitTurns({ infos, lineage }: Conversation): TurnSpan[] {
     if (info.role !== 'system') speaker = info.isPrompt || isMerged ? 'prompt' : info.role;
   });
   return starts.map((start, position) => {
-    const end = starts[position + 1] ?? infos.length;
-    return toSpan({ infos, lineage }, start, end, lineage[start] as string);
+    return toSpan({ infos, lineage }, start, starts[position + 1] ?? infos.length, lineage[start] as string);
   });
 }
 

@@ -27,7 +27,7 @@ export function registerMemoryDigest(memory: Command, context: Context): void {
       if (items.length === 0)
         return term.say(`nothing since ${flags.since}${flags.all ? '' : ' here; --all: every project'}`);
       await term.page(digestLines(items, term));
-      await printOrigin(context, context.engine, items);
+      await printOrigin(context, items);
     });
 }
 
@@ -61,6 +61,6 @@ export function registerMemoryRelated(memory: Command, context: Context): void {
       if (related.length === 0) return term.say('nothing is linked with it');
       await saveRows(context, 'memory', related);
       await term.page(listLines(related, { width: term.width, nowMs: Date.now(), paint: term.paint }));
-      await printOrigin(context, client, related);
+      await printOrigin(context, related);
     });
 }

@@ -57,7 +57,7 @@ export function registerMemoryShow(memory: Command, context: Context): void {
       if (flags.links) lines.push(...(await linkLines(client, node, term.paint)));
       await term.page([...lines, ...(await pageLines(context, 'node', node.node_id))]);
       // The lines of links are other memories'.
-      await printOrigin(context, client, [{ origin: flags.links ? 'external' : shownOrigin(node) }]);
+      await printOrigin(context, [{ origin: flags.links ? 'external' : shownOrigin(node) }]);
     });
 }
 
@@ -71,8 +71,7 @@ async function showTopic(context: Context, client: EngineClient, id: string, fla
     ...wrapped(oneLine(text), width),
   ]);
   await term.page([term.paint('bold', oneLine(topic.title)), term.paint('dim', `topics/${topic.name}.md`), ...rows]);
-  const origin = topic.lines.some(({ reported }) => reported) ? 'external' : 'assistant';
-  await printOrigin(context, client, [{ origin }]);
+  await printOrigin(context, [{ origin: topic.lines.some(({ reported }) => reported) ? 'external' : 'assistant' }]);
 }
 
 /** With its details, or without them where the user stops waiting. */

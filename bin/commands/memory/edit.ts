@@ -99,8 +99,7 @@ export function registerMemoryPin(memory: Command, context: Context): void {
       .action(async (ids: string[], flags: { project?: string }) => {
         const at = flags.project === undefined ? {} : { projectDir: resolveDirectory(flags.project) };
         const client = getEngine(context.paths);
-        const named = await memoryIds(context, client, ids);
-        const nodes = await client.call('nodes/pin', { ids: named, pinned, ...at });
+        const nodes = await client.call('nodes/pin', { ids: await memoryIds(context, client, ids), pinned, ...at });
         for (const node of nodes) context.term.out(`${name}ned ${node.node_id}`);
         if (flags.project !== undefined) noteFolder(context, flags.project);
       });

@@ -51,7 +51,7 @@ export function registerMemoryLs(memory: Command, context: Context): void {
       const look = { width: term.width, nowMs: Date.now(), paint: term.paint };
       await term.page(flags.long ? longLines(nodes, look) : listLines(nodes, { ...look, projects: isAll }));
       if (nodes.length === filter.limit) term.say(`the newest ${filter.limit}; more with --limit`);
-      await printOrigin(context, client, nodes);
+      await printOrigin(context, nodes);
     });
 }
 

@@ -16,8 +16,7 @@ export function registerMemoryAbout(memory: Command, context: Context): void {
   addCommand(memory, 'about', description, 'comet-cc memory about --project ~/code/shop')
     .option('--project <dir>', 'project to show', '.')
     .jsonAction('document', async (flags: { project: string; json?: boolean }) => {
-      const projectDir = resolveDirectory(flags.project);
-      const view = await context.engine.call('project/overview', { projectDir });
+      const view = await context.engine.call('project/overview', { projectDir: resolveDirectory(flags.project) });
       const { paint, width, print, say } = context.term;
       const isEmpty = view.counts.turns + view.counts.nodes === 0;
       if (isEmpty && !flags.json) return say(`no memories of ${oneLine(view.project)} yet`);
@@ -88,8 +87,7 @@ export function registerMemoryStats(memory: Command, context: Context): void {
   const description = 'count memories by kind and their size on disk';
   const command = addCommand(memory, 'stats', description, 'comet-cc memory stats --json');
   command.jsonAction('document', async (flags: CommandFlags) => {
-    const reply = await context.engine.call('memory/stats', {});
-    const stats = { ...reply, bytes: await getBytes(context.paths) };
+    const stats = { ...(await context.engine.call('memory/stats', {})), bytes: await getBytes(context.paths) };
     context.term.print(flags, stats, () => statsLines(stats, context.term.paint));
   });
 }

@@ -82,12 +82,11 @@ export function registerMemorySearch(memory: Command, context: Context): void {
       const look = { query, explain: flags.explain ?? false, nowMs: Date.now() };
       await term.page([...searchLines(shown, look, term), ...topics.flatMap((topic) => topicLines(topic, term))]);
       if (shown.length < hits.length) {
-        const weaker = counted(hits.length - shown.length, 'weaker match', 'weaker matches');
-        term.say(`${weaker}: --all`);
+        term.say(`${counted(hits.length - shown.length, 'weaker match', 'weaker matches')}: --all`);
       }
       if (shown.some(({ isExact }) => isExact))
         term.say('for exact values and wording read the conversation: comet-cc memory show ID --conversation');
-      await printOrigin(context, client, [...shown.flatMap(({ node, line }) => [node, line]), ...topics]);
+      await printOrigin(context, [...shown.flatMap(({ node, line }) => [node, line]), ...topics]);
     });
 }
 

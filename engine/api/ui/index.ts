@@ -79,8 +79,7 @@ export function createUi({ config, paths, services, log, now, folders, page }: U
       if (opened?.watch.sayStopped()) await after(50);
     },
     async close() {
-      const running = await opening?.catch(() => null);
-      await running?.server.close();
+      await (await opening?.catch(() => null))?.server.close();
     },
   };
 }

@@ -140,8 +140,7 @@ function createApp({ sessions, services, watch, log, page = PAGE }: UiServerOpti
     async (c) => {
       const operation = c.req.path.replace(/^\/v1\//, '');
       if (!PAGE_OPERATIONS.has(operation)) return c.json(failure('not an operation of the page'), 403);
-      const call = { operation, body: () => c.req.text() };
-      const { status, body } = await runOperation(services(), call, log);
+      const { status, body } = await runOperation(services(), { operation, body: () => c.req.text() }, log);
       return c.json(body, status as ContentfulStatusCode);
     },
   );
