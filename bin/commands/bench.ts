@@ -5,11 +5,10 @@ const CALLS = '5';
 
 export function registerBench(program: Command, context: Context): void {
   const description = 'measure recall on your own conversations, beside a plain keyword search (BM25)';
-  const examples = 'comet-cc bench\ncomet-cc bench --project . --limit 50 --json';
   const notes =
     'Makes questions from what is in memory, tells the turns to an empty memory in a temporary folder and asks it.\n' +
     'Nothing is written to your memory, and nothing leaves the machine without --llm claude.';
-  addCommand(program, 'bench', description, examples, notes)
+  addCommand(program, 'bench', description, 'comet-cc bench\ncomet-cc bench --project . --limit 50 --json', notes)
     .option('--project <dir>', 'only the project of this directory')
     .option('--since <d>', 'only turns since 30m, 12h, 7d, 2w or a date')
     .option('--limit <n>', 'number of questions', '30')

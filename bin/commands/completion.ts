@@ -10,8 +10,7 @@ export function registerCompletion(program: Command, context: Context): void {
     'eval "$(comet-cc completion zsh)"         in ~/.zshrc, after compinit',
     'comet-cc completion fish | source         in config.fish',
   ];
-  const description = "the shell's completion of commands and flags, as a script";
-  addCommand(program, 'completion', description, EXAMPLES.join('\n'))
+  addCommand(program, 'completion', "the shell's completion of commands and flags, as a script", EXAMPLES.join('\n'))
     .addArgument(new Argument('<shell>', 'whose syntax to print').choices(SHELLS))
     .option('--install', 'write it where bash or fish looks for it by itself')
     .action(async (shell: (typeof SHELLS)[number], flags: { install?: boolean }) => {

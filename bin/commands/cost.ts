@@ -16,8 +16,7 @@ export function registerSavings(program: Command, context: Context): void {
   const notes =
     'The simulation reads transcripts only. It needs no daemon and no model, sends nothing and writes nothing.';
   const playing = "play Claude Code's transcripts against the prices of the prompt cache, with and without memory";
-  const examples = 'comet-cc savings\ncomet-cc savings --simulate --since 2w';
-  addCommand(program, 'savings', description, examples, notes)
+  addCommand(program, 'savings', description, 'comet-cc savings\ncomet-cc savings --simulate --since 2w', notes)
     .option('--simulate', playing)
     .option('--projects <dir>', 'with --simulate: folder of transcripts (default: ~/.claude/projects)')
     .option('--since <d>', 'with --simulate: only requests since 30m, 12h, 7d, 2w or a date')

@@ -14,8 +14,7 @@ import { addCommand, type Context } from '../context.ts';
 
 export function registerEnv(program: Command, context: Context): void {
   const description = "the environment for your own shell or editor; it holds this install's proxy token";
-  const examples = 'eval "$(comet-cc env)"\ncomet-cc env --shell fish | source';
-  addCommand(program, 'env', description, examples)
+  addCommand(program, 'env', description, 'eval "$(comet-cc env)"\ncomet-cc env --shell fish | source')
     .addOption(new Option('--shell <name>', 'syntax to print (default: that of $SHELL)').choices(SHELLS))
     .action(async (flags: { shell?: Shell }) => {
       const shell = flags.shell ?? getShell(context.env);

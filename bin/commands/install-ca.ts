@@ -26,10 +26,9 @@ export function registerInstallCa(program: Command, context: Context): void {
       const settings = flags.settings ? await setSettings(context, variables, flags) : null;
       const stores = flags.system ? await trustInSystem(context, certs, flags) : [];
       const { change, rootFile, fingerprint, constraints, bundle } = certs;
-      const not_after = new Date(certs.notAfterMs).toISOString();
       const document = {
         change,
-        root: { file: rootFile, fingerprint, constraints, not_after },
+        root: { file: rootFile, fingerprint, constraints, not_after: new Date(certs.notAfterMs).toISOString() },
         bundle: { file: bundle.file, user_file: bundle.userFile, problems: bundle.problems },
         env: variables,
         settings,

@@ -61,12 +61,11 @@ function registerItems(command: ReturnType<typeof addCommand>, context: Context,
     .jsonAction('document', async (text: string[], flags: Flags) => {
       const said = text.join(' ').trim();
       if (said === '') throw new CometError('usage', `${command.name()} add expects a sentence`);
-      const projectDir = resolveDirectory(flags.project ?? '.');
       // Claude Code names itself to the commands that Claude runs; a program that somebody else started has no terminal.
       const isTyped = !context.env['CLAUDECODE'] && process.stdin.isTTY === true;
-      const item = await context.engine.call('items/add', {
-        ...{ kind: words.kind, text: said, projectDir, typed: isTyped },
-      });
+      const projectDir = resolveDirectory(flags.project ?? '.');
+      const added = { kind: words.kind, text: said, projectDir, typed: isTyped };
+      const item = await context.engine.call('items/add', added);
       term.print(flags, item, () => [`noted ${item.id}  ${oneLine(item.text)}`]);
     });
 }

@@ -69,10 +69,9 @@ function registerBuild(library: Command, context: Context): void {
     .option('--budget <tokens>', 'write the memories with the configured model, within this many tokens')
     .jsonAction('document', async (flags: Flags) => {
       const dryRun = flags.dryRun ?? false;
-      const claudeDir = path.resolve(claudeDirectory(env));
       const budgetTokens = flags.budget === undefined ? undefined : parseCount(flags.budget, '--budget');
       const llm = budgetTokens === undefined ? ('local' as const) : ('claude' as const);
-      const input = { claudeDir, dryRun, llm, budgetTokens };
+      const input = { claudeDir: path.resolve(claudeDirectory(env)), dryRun, llm, budgetTokens };
       const startMs = Date.now();
       let progress = (status: EngineStatus): string =>
         status.importing === null ? READING : progressLine(status.importing, Date.now() - startMs);

@@ -26,10 +26,9 @@ export function registerFlush(program: Command, context: Context): void {
 }
 
 export function registerDream(program: Command, context: Context): void {
-  const description = 'tidy memory, write the topic pages and the brief';
   const notes =
     'Runs each night with a brief (dream.at), and when idle without one (dream.idleMinutes; 0: never). Undo it with comet-cc memory rollback.';
-  addCommand(program, 'dream', description, 'comet-cc dream --dry-run', notes)
+  addCommand(program, 'dream', 'tidy memory, write the topic pages and the brief', 'comet-cc dream --dry-run', notes)
     .option('--dry-run', 'print the changes without making them')
     .option('--project <dir>', 'only the memory of the project in this directory')
     .jsonAction('document', async ({ dryRun = false, project, json }: CommandFlags<'dryRun', 'project'>) => {

@@ -26,9 +26,8 @@ export function registerOntology(program: Command, context: Context): void {
       const key = await projectKey(context, flags.project ?? '.');
       const { ontology: shown, problems } = await openOntologies(context.paths)(key);
       for (const { file, message } of problems) context.term.say(`${file}: ${oneLine(message)}`);
-      const concepts = Object.entries(shown.concepts);
       context.term.print(flags, shown, () =>
-        table(concepts, context.term.width, [
+        table(Object.entries(shown.concepts), context.term.width, [
           { title: 'CONCEPT', cell: ([name]) => name },
           { title: 'CLASS', cell: ([, { persistence_class }]) => persistence_class.replace('_', ' ') },
           { title: 'AT MOST', cell: ([, { cardinality }]) => String(cardinality) },
@@ -88,8 +87,7 @@ function registerCheck(ontology: Command, context: Context): void {
 }
 
 function registerAllow(ontology: Command, context: Context): void {
-  const description = "let a project's own ontology file add concepts for it";
-  addCommand(ontology, 'allow', description, 'comet-cc ontology allow .')
+  addCommand(ontology, 'allow', "let a project's own ontology file add concepts for it", 'comet-cc ontology allow .')
     .argument('[dir]', 'the folder with .comet-cc/ontology.json', '.')
     .option('--yes', 'do not ask')
     .jsonAction('document', async (dir: string, flags: Flags) => {

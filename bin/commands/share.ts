@@ -191,8 +191,7 @@ const RESTARTED = {
 function registerEnd(share: Command, context: Context): void {
   const { term } = context;
   const description = "let a teammate's memories count as what Claude said, in system text too";
-  const examples = 'comet-cc share trust anna\ncomet-cc share trust anna --off';
-  addCommand(share, 'trust <machine>', description, examples)
+  addCommand(share, 'trust <machine>', description, 'comet-cc share trust anna\ncomet-cc share trust anna --off')
     .option('--off', 'no longer')
     .option('--yes', 'do not ask')
     .jsonAction('document', async (who: string, flags: Flags) => {

@@ -77,9 +77,8 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
       async undo() {
         const { unreachable } = await distrustRoots(paths, trustStores(env, paths.runDir));
         if (unreachable.length === 0) return;
-        const stores = unreachable.join(', ');
         const next = 'remove the comet-cc root there, then run this again';
-        throw new CometError('trust_failed', `${stores}: cannot be read now; ${next}`);
+        throw new CometError('trust_failed', `${unreachable.join(', ')}: cannot be read now; ${next}`);
       },
     },
     {

@@ -171,9 +171,8 @@ function getBill(requests: readonly Billed[]): Bill {
 
 /** Number of epochs of a session: its first request, and every cut. */
 function getEpochs(requests: readonly ServedRequest[]): { readonly epochs: number; readonly cuts: number } {
-  const sessions = new Set(requests.map((request) => request.sessionId));
   const preambles = new Set(requests.flatMap((request) => getPreamble(request.body)));
-  return { epochs: sessions.size + preambles.size, cuts: preambles.size };
+  return { epochs: new Set(requests.map((request) => request.sessionId)).size + preambles.size, cuts: preambles.size };
 }
 
 function getPreamble(body: Json | null): string[] {

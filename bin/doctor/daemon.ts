@@ -90,9 +90,8 @@ export function checkModel(report: StatusReport | null): Check {
   if (/^(?:unstructured|failed: (?:no JSON|the answer))/.test(error)) return bad('model', error, another);
   if (report.llm.backend === 'openai')
     return bad('model', error, 'correct openai.baseUrl, model, keyEnv or keyCommand, then comet-cc restart');
-  const isLogin = /log(ged)?[ _-]?(in|out)/i.test(error);
   const own = 'claude -p "hello" shows the error; until it answers, memories are written without the model';
-  return bad('model', error, isLogin ? 'run claude once and log in' : own);
+  return bad('model', error, /log(ged)?[ _-]?(in|out)/i.test(error) ? 'run claude once and log in' : own);
 }
 
 function isTaken(port: number): Promise<boolean> {

@@ -34,9 +34,8 @@ export function checkNode(version: string): Check {
 /** The store's native part is not published for Intel Macs. */
 export function checkPlatform(platform: string, arch: string): Check {
   if (platform !== 'darwin' || arch !== 'x64') return good('platform', `${platform} ${arch}`);
-  const detail = 'LanceDB has no build for Intel Macs: requests pass through, nothing is remembered';
   const fix = 'on an Apple silicon Mac install the arm64 build of Node; on an Intel Mac memory is not available';
-  return bad('platform', detail, fix);
+  return bad('platform', 'LanceDB has no build for Intel Macs: requests pass through, nothing is remembered', fix);
 }
 
 /** The home and the directories directly below it must be private. */

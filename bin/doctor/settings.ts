@@ -85,9 +85,8 @@ export async function checkEditors(
     const states = await inspectEditors(paths, wanted);
     const [lost] = states.filter(({ astray }) => astray.length > 0);
     if (lost !== undefined) {
-      const detail = `${lost.file}: ${lost.astray.join(', ')} changed, or the port or token did`;
       const fix = `comet-cc editor install ${lost.editor}; or comet-cc editor uninstall ${lost.editor}`;
-      return bad('editors', detail, fix);
+      return bad('editors', `${lost.file}: ${lost.astray.join(', ')} changed, or the port or token did`, fix);
     }
     if (states.length === 0) return null;
     const verb = states.length === 1 ? 'points' : 'point';

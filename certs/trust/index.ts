@@ -85,10 +85,9 @@ export async function inspectTrust(paths: HomePaths, store: TrustStore, current:
 export async function trustRoot(paths: HomePaths, store: TrustStore, rootFile: string): Promise<void> {
   const { fingerprint256: current } = await readRoot(rootFile);
   const { former } = await inspectTrust(paths, store, current);
-  const before = await readRecord(paths);
   // Before the commands: a crash must leave no root that is not recorded.
   await writeRecord(paths, [
-    ...before.filter((root) => root.store !== store.id || root.fingerprint !== current),
+    ...(await readRecord(paths)).filter((root) => root.store !== store.id || root.fingerprint !== current),
     { store: store.id, fingerprint: current },
   ]);
   await store.install(rootFile, former);

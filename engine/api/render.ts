@@ -16,9 +16,8 @@ export function nodeLines(node: Public<NodeView>, depth: Depth, paint: Paint, no
     field('trigger', oneLine(node.trigger)),
   ];
   if (depth === 0) return lines;
-  const when = `${node.created_at} (${ago(Date.parse(node.created_at), nowMs)})`;
   lines.push(
-    field('when', when),
+    field('when', `${node.created_at} (${ago(Date.parse(node.created_at), nowMs)})`),
     field('session', oneLine(node.session_id)),
     field('project', oneLine(node.project)),
     field('tags', oneLine(contentTags(node.topic_tags).join(', '))),

@@ -81,8 +81,7 @@ export async function transcripts(claudeDir: string) {
   const projects = path.join(claudeDir, 'projects');
   const folders = await readdir(projects).catch(() => []);
   const found = folders.map(async (folder) => {
-    const names = await readdir(path.join(projects, folder)).catch(() => []);
-    return names.flatMap((name) => {
+    return (await readdir(path.join(projects, folder)).catch(() => [])).flatMap((name) => {
       const id = SESSION_FILE.exec(name)?.[1];
       return id === undefined ? [] : [{ id, file: path.join(projects, folder, name) }];
     });

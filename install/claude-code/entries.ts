@@ -152,12 +152,10 @@ interface Entry {
 }
 
 function findEntries(root: Node): Entry[] {
-  const events = findNodeAtLocation(root, ['hooks'])?.children ?? [];
-  return events.flatMap((property) => {
+  return (findNodeAtLocation(root, ['hooks'])?.children ?? []).flatMap((property) => {
     const event = String(property.children?.[0]?.value) as HookEvent;
     return (property.children?.[1]?.children ?? []).flatMap((node, group) => {
-      const hooks = findNodeAtLocation(node, ['hooks'])?.children ?? [];
-      return hooks.map((hook, index) => {
+      return (findNodeAtLocation(node, ['hooks'])?.children ?? []).map((hook, index) => {
         const command = findNodeAtLocation(hook, ['command'])?.value as unknown;
         return { event, group, index, command: typeof command === 'string' ? command : '' };
       });

@@ -101,8 +101,7 @@ function withoutServers(text: string, places: readonly JSONPath[]): string {
 
 /** Names of the servers that start comet-cc. */
 function ownServers(text: string, place: JSONPath): string[] {
-  const servers = Object.entries(toRecord(getValueAt(text, place)));
-  return servers.flatMap(([name, server]) => {
+  return Object.entries(toRecord(getValueAt(text, place))).flatMap(([name, server]) => {
     const { command = '', args } = toRecord(server);
     return OWN_SERVER.test([command, ...(Array.isArray(args) ? args : [])].join(' ')) ? [name] : [];
   });

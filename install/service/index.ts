@@ -200,7 +200,6 @@ function systemdUnit(facts: ServiceFacts): string {
 
 /** Source: launchd.plist(5). */
 function plistText(facts: ServiceFacts): string {
-  const strings = [facts.node, facts.script, ...ARGS].map((part) => `    <string>${escapeXml(part)}</string>`);
   const environment = Object.entries(variables(facts)).map(
     ([name, value]) => `    <key>${name}</key><string>${escapeXml(value)}</string>`,
   );
@@ -211,7 +210,7 @@ function plistText(facts: ServiceFacts): string {
     '<plist version="1.0"><dict>',
     `  <key>Label</key><string>${LABEL}</string>`,
     '  <key>ProgramArguments</key><array>',
-    ...strings,
+    ...[facts.node, facts.script, ...ARGS].map((part) => `    <string>${escapeXml(part)}</string>`),
     '  </array>',
     '  <key>EnvironmentVariables</key><dict>',
     ...environment,

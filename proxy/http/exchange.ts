@@ -282,11 +282,10 @@ async function reportResponse(
   { path, requestId }: MessagesRequest,
 ): Promise<void> {
   const captured = await tee?.end();
-  const isCut = end === 'complete' && captured?.cut === true;
   try {
     outcome.onResponse({
       status,
-      end: isCut ? 'cut_by_upstream' : end,
+      end: end === 'complete' && captured?.cut === true ? 'cut_by_upstream' : end,
       atMs,
       message: path === 'messages' ? (captured?.message ?? null) : null,
       errorText: captured?.errorText ?? '',

@@ -253,12 +253,11 @@ function toTotals({ model, billed, untouched, output }: RequestRecord): Partial<
 
 function toBalanceChange({ model, billed, untouched, cut }: RequestRecord): BalanceChange {
   const untouchedUsd = costUsd(model, untouched, 0);
-  const fewer = sumBill(untouched) - sumBill(billed);
   return {
     untouchedUsd,
     savedUsd: untouchedUsd - costUsd(model, billed, 0),
     tokenUsd: costUsd(model, { ...EMPTY_BILL, input: 1 }, 0),
-    returnUsd: cut ? costUsd(model, { ...EMPTY_BILL, cacheRead: fewer }, 0) : null,
+    returnUsd: cut ? costUsd(model, { ...EMPTY_BILL, cacheRead: sumBill(untouched) - sumBill(billed) }, 0) : null,
   };
 }
 

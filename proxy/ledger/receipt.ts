@@ -217,8 +217,7 @@ export function openReceiptFile(file: string, redact: (text: string) => string):
 
   return {
     async load() {
-      const text = await readFile(file, 'utf8').catch(() => '');
-      const receipts = text.split('\n').flatMap((line) => {
+      const receipts = (await readFile(file, 'utf8').catch(() => '')).split('\n').flatMap((line) => {
         const ids = new Set<string>();
         const receipt = parseLine(line, texts, ids);
         if (receipt !== null) encoded.set(receipt, { line, ids });

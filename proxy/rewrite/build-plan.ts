@@ -291,9 +291,8 @@ export const EMPTY_PLAN: Omit<EpochPlan, 'id' | 'sessionId' | 'createdAtMs'> = {
 /** A plan that only strips thinking, which is bound to a prefix that can no longer be sent; null without thinking. */
 export function stripThinkingPlan(view: ConversationView, lost: EpochPlan | null): EpochPlan | null {
   if (!hasThinking(view)) return null;
-  const strippedThrough = findStripEnd(view, findFreshPrompt(view));
   const of = { id: '', sessionId: lost?.sessionId ?? '', createdAtMs: 0, epoch: lost?.epoch ?? 0 };
-  return { ...EMPTY_PLAN, ...of, strippedThrough };
+  return { ...EMPTY_PLAN, ...of, strippedThrough: findStripEnd(view, findFreshPrompt(view)) };
 }
 
 /** Recalls nothing and keeps the system block. */
@@ -418,14 +417,13 @@ function renderInjections(
   { recalled, facts }: Pick<RecalledMemory, 'recalled' | 'facts'>,
   config: PlanConfig,
 ): Injection[] {
-  const newest = view.infos.findLastIndex(({ role }) => role === 'user');
   const options = {
     facts,
     mode: config.retrieval,
     takesSystemMessages: view.takesSystemMessages,
     budgetTokens: config.retrievalTokens,
     fence,
-    anchor: view.lineage[newest] as string,
+    anchor: view.lineage[view.infos.findLastIndex(({ role }) => role === 'user')] as string,
   };
   let kept: readonly Line[] = [];
   for (const line of recalled) {
@@ -485,13 +483,12 @@ function systemTexts({ brief, sessionLines, library, recalled }: RecalledMemory,
     return { brief, library, lines: uniqueLines(lines), budgetTokens: systemTokens };
   }
   const texts = new Set(sessionLines.map((line) => line.text));
-  const fresh = uniqueLines(recalled.filter((line) => !texts.has(line.text)));
   return {
     brief,
     library,
     lines: uniqueLines(sessionLines),
     budgetTokens: systemTokens,
-    recalled: { lines: fresh, budgetTokens: retrievalTokens },
+    recalled: { lines: uniqueLines(recalled.filter((line) => !texts.has(line.text))), budgetTokens: retrievalTokens },
   };
 }
 

@@ -304,9 +304,8 @@ export function captureAnsweredTurn(
 ): CapturedTurn {
   const message = { role: 'assistant', content: answer.content };
   const turnId = extendLineage(view.lineage.at(-1) as string, hashMessage(message));
-  const messages = [...readMessages(view, span), toAnswer(answer)];
   const own = { ...commonFields(view, span, context), unfinishedIds: listUnfinishedIds(view, span) };
-  return { ...own, turnId, messages, ...listParts(view, span) };
+  return { ...own, turnId, messages: [...readMessages(view, span), toAnswer(answer)], ...listParts(view, span) };
 }
 
 /**

@@ -146,18 +146,16 @@ export function buildCutContext(
 ) {
   const headEnd = findHeadEnd(view);
   const head = sumTokens(view.infos.slice(0, headEnd));
-  const pinned = sumPinnedTokens(view.infos.slice(headEnd));
-  const fresh = match === null ? [] : view.infos.slice(Math.max(headEnd, match.servedAt + 1));
   return {
     /** What a cut with a warm cache may cost now, in tokens of uncached input. */
     budget,
     /** Requests whose saving a cut counts on: this one, and in a tool loop the next, which nearly always comes. */
     savingRequests: isToolRound(view) ? 2 : 1,
     /** Of the kept tokens, those that this request sends for the first time: a cut does not write them again. */
-    freshTokens: sumTokens(fresh),
+    freshTokens: sumTokens(match === null ? [] : view.infos.slice(Math.max(headEnd, match.servedAt + 1))),
     ...findCacheState({ view, match, nowMs }),
     /** Tokens that a cut writes again in addition to preamble and kept turns: head and system block. */
-    aroundTokens: head + pinned + ownTokens,
+    aroundTokens: head + sumPinnedTokens(view.infos.slice(headEnd)) + ownTokens,
     /** Tokens of the whole request without a cut, and of the model's context window. */
     requestTokens: countRequestTokens(view) - sumDroppable(dropped) + ownTokens,
     contextTokens: findModelTraits(view.model).contextTokens,
@@ -246,9 +244,8 @@ export function measureSentTurns(
   return turns.map((turn) => {
     const rounds = location.rounds.filter(({ start, end }) => start < turn.end && end > turn.start);
     const tokens = rounds.reduce((sum, { start, end, cut }) => {
-      const dropped = sumDroppable(infos.slice(Math.max(start, turn.start), Math.min(end, turn.end)));
       const preamble = start > turn.start ? estimateTokens(Buffer.byteLength(cut.preamble)) : 0;
-      return sum - dropped + preamble;
+      return sum - sumDroppable(infos.slice(Math.max(start, turn.start), Math.min(end, turn.end))) + preamble;
     }, turn.tokens);
     return rounds.length === 0 ? turn : { ...turn, tokens };
   });
@@ -283,7 +280,6 @@ export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut
   // A part can be dropped only when all parts before it are durable.
   const parts = takeDurable(splitParts(view, rounds), isDurable);
   const durableEnd = parts.at(-1)?.end ?? 0;
-  const instructionTokens = sumTokens(view.infos.slice(turn.start, first.start));
   const cut = decideCut(
     {
       turns: [...rounds, requestedAnswer(view, turn)],
@@ -291,7 +287,7 @@ export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut
       isDurable: (round) => round.end <= durableEnd,
       // The state of rounds is always in their preamble.
       countHeld: (store) => ({ turns: store.length, tokens: countBeside() }),
-      context: { ...scene, aroundTokens: scene.aroundTokens + instructionTokens },
+      context: { ...scene, aroundTokens: scene.aroundTokens + sumTokens(view.infos.slice(turn.start, first.start)) },
       beside,
     },
     roundRule(rule),

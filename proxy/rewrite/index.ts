@@ -63,10 +63,10 @@ import {
 import { type CutRule, countEligibleTurns, findLastUse, isExpired } from './cut.ts';
 import {
   applyPlan,
-  changesNoBytes,
   createPlanRecord,
   describeUse,
   type EpochPlan,
+  isEmptyPlan,
   type Match,
   type RewriteResult,
   type Spliced,
@@ -337,7 +337,9 @@ class RewritePipeline implements Rewriter {
     const { view, sessionId } = context;
     const { clock, log } = this.#deps;
     const record = createPlanRecord(step.kind === 'extend' ? step.plan : null, plan, describeUse(view, clock.now()));
-    if (changesNoBytes(record)) return this.#plans.saveLater(sessionId, record);
+    // Losing a record that changes no bytes costs at most a match by a shorter prefix, so it need not be durable.
+    if (record.kind === 'served' || (record.kind === 'plan' && isEmptyPlan(plan)))
+      return this.#plans.saveLater(sessionId, record);
     signal.throwIfAborted();
     await this.#plans.save(sessionId, record);
     // A replay was sent in the meantime. When the client left instead, nothing was sent.

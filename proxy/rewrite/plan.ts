@@ -107,11 +107,6 @@ export function createPlanRecord(extended: EpochPlan | null, plan: EpochPlan, us
   return { kind: 'injections', planId: plan.id, injections, ...use };
 }
 
-/** Losing such a record costs at most a match by a shorter prefix, so it need not be durable. */
-export function changesNoBytes(record: PlanRecord): boolean {
-  return record.kind === 'served' || (record.kind === 'plan' && isEmptyPlan(record.plan));
-}
-
 export function isEmptyPlan({ cut, rounds, strippedThrough, systemBlock, injections }: EpochPlan): boolean {
   return (cut ?? strippedThrough ?? systemBlock) === null && rounds.length + injections.length === 0;
 }
@@ -167,12 +162,11 @@ export function applyPlan(view: ConversationView, plan: EpochPlan) {
     if (cut !== null) replaceBefore(slice, head, [...turnPins.messages, Buffer.from(BRIDGE)]);
     const injections = plan.injections.filter(({ anchor }) => anchor === view.lineage[index]);
     const asSystem = injections.filter((injection) => isSystemMessage(injection, view, index));
-    const asBlock = injections.filter((injection) => !asSystem.includes(injection));
     const roundCut = roundCuts.find(({ into }) => into === index);
     const change = changeMessage(view.body, slice, {
       before: cut === null ? [] : [...turnPins.texts, cut.preamble],
       after: [
-        ...asBlock.map(({ text }) => text),
+        ...injections.filter((injection) => !asSystem.includes(injection)).map(({ text }) => text),
         ...(roundCut === undefined ? [] : [...roundCut.pins.texts, roundCut.cut.preamble]),
       ],
       stripThinking: (view.infos[index] as MessageInfo).hasThinking && index < location.stripEnd,

@@ -112,9 +112,8 @@ export function splitRounds({ infos, lineage }: Conversation, turn: TurnSpan): T
   for (let index = first; index < turn.end; index += 1) {
     const info = infos[index] as MessageInfo;
     trackServerTools(info, open);
-    const next = infos[index + 1];
     const isLast = index + 1 === turn.end;
-    const mayEnd = isLast ? info.role !== 'assistant' : next?.role === 'assistant';
+    const mayEnd = isLast ? info.role !== 'assistant' : infos[index + 1]?.role === 'assistant';
     if (!mayEnd || open.size > 0 || !answersTools(infos, index)) continue;
     rounds.push(toSpan({ infos, lineage }, start, index + 1, turn.key));
     start = index + 1;

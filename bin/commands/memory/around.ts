@@ -18,9 +18,8 @@ export function registerMemoryDigest(memory: Command, context: Context): void {
     .option('--project <dir>', 'the project of this folder', '.')
     .option('--all', 'of every project')
     .jsonAction('array', async (flags: { since: string; project: string; all?: boolean; json?: boolean }) => {
-      const projectDir = flags.all ? undefined : resolveDirectory(flags.project);
       const items = await context.engine.call('items/list', {
-        projectDir,
+        projectDir: flags.all ? undefined : resolveDirectory(flags.project),
         sinceMs: parseSince(flags.since, Date.now()),
       });
       if (flags.json) return term.json(items);

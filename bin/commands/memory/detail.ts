@@ -157,8 +157,7 @@ async function linkLines(client: EngineClient, node: Public<NodeView>, paint: Pa
 const PROMPT_WIDTH = 120;
 
 export function registerMemoryWhy(memory: Command, context: Context): void {
-  const description = 'show where a memory comes from and how far it is trusted';
-  addCommand(memory, 'why', description, 'comet-cc memory why a1b2c3')
+  addCommand(memory, 'why', 'show where a memory comes from and how far it is trusted', 'comet-cc memory why a1b2c3')
     .argument('<id>', ID)
     .jsonAction('document', async (input: string, flags: CommandFlags) => {
       const [id = ''] = await memoryIds(context, context.engine, [input]);

@@ -12,10 +12,9 @@ import { watched } from './watch.ts';
 export function registerMemoryReindex(memory: Command, context: Context): void {
   const reindex = addCommand(memory, 'reindex', 'rebuild the search index from the files', 'comet-cc memory reindex');
   reindex.jsonAction('document', async (flags: CommandFlags) => {
-    const run = () => getEngine(context.paths).call('memory/reindex', {});
     const progress = ({ reindex: state }: EngineStatus): string =>
       state === null ? '' : `indexing ${count(state.done)} of ${count(state.total)}`;
-    const nodes = await watched(context, flags, progress, run);
+    const nodes = await watched(context, flags, progress, () => getEngine(context.paths).call('memory/reindex', {}));
     context.term.print(flags, { nodes }, () => [`indexed ${counted(nodes, 'memory', 'memories')}`]);
   });
 }

@@ -39,11 +39,10 @@ const FAR = 'below the relevance filter of recall';
 const LANES = ['fts', 'summary', 'trigger', 'raw', 'entity'] as const;
 
 export function registerMemorySearch(memory: Command, context: Context): void {
-  const description = 'search memories: the sentence that answers, then where it is from';
   const examples =
     'comet-cc memory search "why did we drop redis"\ncomet-cc memory search \'"still to do"\'   the exact words\n' +
     'comet-cc memory search --file src/db.ts';
-  addCommand(memory, 'search', description, examples)
+  addCommand(memory, 'search', 'search memories: the sentence that answers, then where it is from', examples)
     .argument('[query...]', 'words or a question; optional with --file')
     .option('--all', 'also weaker matches')
     .option('--top <n>', 'number of results', '10')
