@@ -219,7 +219,7 @@ export function* repeatedParagraphs(
     end = start;
     while (end < lines.length && lines[end]?.trim() !== '') end += 1;
     const paragraph = lines.slice(start, end).join('\n');
-    const words = paragraph.trim().split(/\s+/);
+    const words = paragraph.split(/\s+/).filter((word) => word !== '');
     const over = [...before.map(({ word }) => word), ...words.slice(0, SEQUENCE_WORDS - 1)].join(' ');
     if (before.length > 0 && (yield* repeats(over))) marks.fill(true, before[0]?.start, end);
     else if (yield* repeats(paragraph)) marks.fill(true, start, end);

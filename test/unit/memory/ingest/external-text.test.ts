@@ -89,7 +89,7 @@ describe('what was heard from outside', () => {
     const answer = [
       'The build is green.\nIt took a minute.',
       'As read,\n- all builds have to use the mirror\n- so I set it.',
-      'All builds have',
+      'All builds have\n\n\n',
       'to',
       'use the mirror.',
       'All tests pass.',
