@@ -13,6 +13,7 @@ import {
   sessionProjects,
   turnContentHash,
   turnContentHashes,
+  withSessionDirectory,
 } from './ingest/imported-turn.ts';
 import { redactTurn, slimTurn } from './ingest/redact-turn.ts';
 import { createReports } from './ingest/reports.ts';
@@ -112,7 +113,8 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
     if (first === undefined) return tally;
     const { sessionId } = first;
     const projects = sessionProjects(request.turns, getProject);
-    const captures = await captureTurns(request, projects[0] ?? '');
+    const turns = withSessionDirectory(request.turns, projects);
+    const captures = await captureTurns({ ...request, turns }, projects[0] ?? '');
     const sayings = await keptBefore(sessionId, request, captures);
     const repetitionIn = traceRepetition();
     const batch: Fresh[] = [];

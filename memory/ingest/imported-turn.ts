@@ -79,11 +79,30 @@ export function sessionProjects(
   const ids: string[] = [];
   return turns.map(({ projectDir }) => {
     const key = projectDir === null ? (ids.at(-1) ?? '') : getProject(projectDir);
-    const project = ids.find((one) => one !== '' && key.startsWith(one) && /^[\\/]/.test(key.slice(one.length))) ?? key;
+    const project = ids.find((one) => one !== '' && isBelow(key, one)) ?? key;
     ids.push(project);
     return project;
   });
 }
+
+/**
+ * The turns with the directory in which their session entered the project: Claude Code stays there after a `cd` into
+ * a folder below. @param projects  of each turn
+ */
+export function withSessionDirectory<T extends Pick<ImportedTurn, 'projectDir'>>(
+  turns: readonly T[],
+  projects: readonly string[],
+): T[] {
+  return turns.map((turn, at) => {
+    const isAbove = ({ projectDir }: T, before: number): boolean =>
+      projectDir !== null && projects[before] === projects[at] && isBelow(turn.projectDir ?? '', projectDir);
+    const above = turns.slice(0, at).find(isAbove);
+    return above === undefined ? turn : { ...turn, projectDir: above.projectDir };
+  });
+}
+
+const isBelow = (path: string, above: string): boolean =>
+  path.startsWith(above) && /^[\\/]/.test(path.slice(above.length));
 
 const IMPORT_PREFIX = 'import:';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { sessionProjects } from '../../../../memory/ingest/imported-turn.ts';
+import { sessionProjects, withSessionDirectory } from '../../../../memory/ingest/imported-turn.ts';
 
 /** `/repo` and what is below it is a repository with a remote. */
 const getProject = (directory: string | null): string =>
@@ -26,4 +26,21 @@ describe('the projects of a session whose folder changes', () => {
     ]);
     expect(getProjects(null, '/a', null)).toEqual(['', '/a', '/a']);
   });
+});
+
+test('a turn in a folder below is of the directory in which its session entered the project', () => {
+  const directories = ['/a/src', '/repo', '/repo/src/deep', '/repository', null, '/a', '/a/src/x', 'C:\\b', 'C:\\b\\c'];
+  const turns = directories.map((projectDir) => ({ projectDir }));
+  const projects = sessionProjects(turns, getProject);
+  expect(withSessionDirectory(turns, projects).map(({ projectDir }) => projectDir)).toEqual([
+    '/a/src',
+    '/repo',
+    '/repo',
+    '/repository',
+    null,
+    '/a',
+    '/a/src',
+    'C:\\b',
+    'C:\\b',
+  ]);
 });
