@@ -244,9 +244,11 @@ async function store(state: State, session: Session, turn: CapturedTurn, isForm:
     const { text, flow } = readTurnPart(turn, false);
     const repeated = await inSlices(turn, shownText.read(session.id, flow, text.user, turn.projectDir));
     const repeats = repeated.length === 0 ? {} : { repeats: repeated };
-    const found = await inSlices(turn, heardBy(session.id, turn.atMs).findEchoes(text, turn.projectDir));
-    const echoes = found === true || found.length > 0 ? { echoes: found } : {};
     const earlier = async () => joinParts(await readable(state, session.id), turnRegistry.canonicalId).turns;
+    repeatedText = await findRepeatedText(turn, earlier);
+    const heard = heardBy(session.id, turn.atMs);
+    const found = await inSlices(turn, heard.findEchoes(text, turn.projectDir, repeatedText));
+    const echoes = found === true || found.length > 0 ? { echoes: found } : {};
     const isAgain = repeatsMemory(text, state.shown.get(session.id) ?? []) || (await repeatsTurns(text, earlier));
     const recalled = isAgain ? { recalled: true as const } : {};
     const named = marks.length === 0 ? {} : { files: marks };
@@ -255,7 +257,6 @@ async function store(state: State, session: Session, turn: CapturedTurn, isForm:
       await toolRounds.ingest(turn, stamp);
       return false;
     }
-    repeatedText = await findRepeatedText(turn, earlier);
     const appended = await toolRounds.append(turn, stamp);
     if (appended === null) return false;
     stored = appended;

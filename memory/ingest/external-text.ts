@@ -90,9 +90,15 @@ export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () 
     },
     /**
      * Shingles of the paragraphs in which the assistant repeats external text that the user did not write; true where
-     * all that it says has to count as such. @param dir  working directory
+     * all that it says has to count as such. @param dir  working directory @param repeats  as `addTurn` takes them
      */
-    *findEchoes({ user, parts }: TurnText, dir: string | null = null): Steps<readonly number[] | true> {
+    *findEchoes(
+      { user, parts }: TurnText,
+      dir: string | null = null,
+      repeats: ReadonlySet<number> = NO_SHINGLES,
+    ): Steps<readonly number[] | true> {
+      for (const { origin, text } of parts)
+        if (origin === 'external' && isContinuation(text)) yield* add(text, dir, repeats);
       if (external.size === 0 && !isFull) return [];
       const trusted = parts.filter(({ kind, origin }) => kind !== 'tool_result' && isCleanOrigin(origin));
       if (isFull) return trusted.length === 0 ? [] : true;

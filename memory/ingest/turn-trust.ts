@@ -153,8 +153,9 @@ function readTexts(texts: readonly SourcedText[], reading: Reading): void {
     } else {
       // What a background task, another agent or an earlier conversation says may come from anywhere.
       const own = source === 'external' ? (reading.getOrigin(text) ?? source) : source;
-      if (own === 'external') reading.tainted = true;
       const kind = isContinuation(text) ? 'assistant' : 'tool_result';
+      // What is said behind a summary is compared with it, as with what earlier turns read.
+      if (own === 'external' && kind !== 'assistant') reading.tainted = true;
       const origin = reading.tainted ? 'external' : own;
       // A summary also repeats what was said before it.
       if (kind === 'tool_result') reading.flow.push({ by: 'shown', text });

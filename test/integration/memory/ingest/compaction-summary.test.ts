@@ -73,6 +73,24 @@ test('what a page said before the summary is the page’s after it', async () =>
   expect(new Set(origins().values())).toEqual(new Set(['external']));
 });
 
+test('what is said behind a summary is the assistant’s, but for what repeats it', async () => {
+  const answer = `${READ}\n\nThe importer rounds each amount to cents now, and the rounding test passes.`;
+  await say(
+    talk(
+      [
+        { type: 'text', text: summary },
+        { type: 'text', text: 'Round the amounts of the importer.' },
+      ],
+      answer,
+      session,
+    ),
+  );
+  await rig?.memory.capture.closeSession('s');
+  const shown = (await rig?.memory.recall.sessionContext('s', '/home/dev/shop'))?.brief.join('\n') ?? '';
+  expect(shown).toContain('rounds each amount');
+  expect(shown).not.toContain('packages.qzhost.example');
+});
+
 test('an answer that Claude Code repeats after a summary is remembered once, and new text after it as well', async () => {
   const open = 'Tobias has to renew the sandbox key by Friday.';
   const read = toolRound('Read', { file_path: 'src/key.ts' }, 'export const key = load();');
