@@ -4,15 +4,15 @@ import { clip, oneLine } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Ontology } from '../facts/ontology.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
-import { type Claim, type Decision, getAuthor, type MemoryNode, nodeId } from '../model/node.ts';
+import { type Claim, type Decision, getAuthor, type MemoryNode, nodeId, type StatedItem } from '../model/node.ts';
 import { taskId } from '../model/task.ts';
 import { type TurnText, withoutToolOutput } from '../model/turn.ts';
-import type { LanguageModel, ProposedNode, SummaryInput, SummaryResult } from '../models/model.ts';
+import type { KnownStatement, LanguageModel, ProposedNode, SummaryInput, SummaryResult } from '../models/model.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { findTaskStatements } from '../tasks/statement.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { type Action, getActions, getSubject } from '../text/actions.ts';
-import { sharedWords } from '../text/paraphrase.ts';
+import { isNearDuplicate, sharedWords } from '../text/paraphrase.ts';
 import { repeatedOrigin } from '../text/repetition.ts';
 import { split } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
@@ -52,7 +52,10 @@ export type CompactorParts = Pick<
   readonly nodeLimit: NodeLimit;
   readonly facts: { getOntology(project: string): Ontology | null };
   readonly tasks: Pick<Tasks, 'active' | 'takeStatement'>;
+  readonly readState: (nodes: readonly MemoryNode[]) => Readonly<Record<'open' | 'decided', readonly StateItem[]>>;
 };
+
+type StateItem = Pick<StatedItem, 'text' | 'origin'> & { readonly node: MemoryNode };
 
 const NEVER_ABORTS = new AbortController().signal;
 
@@ -93,7 +96,6 @@ export function createCompactor(parts: CompactorParts) {
      * Writes rule-made drafts for batches of one session together with their children, in one save; durable and
      * searchable when resolved. Turns that leave nothing to remember count as covered without a node. Returns the brief
      * after the last batch without writing it.
-     *
      * @throws when the save fails
      */
     async draftNodes(
@@ -186,22 +188,25 @@ function getNodes(
 function ownNodes({ nodes }: SummaryResult, batch: Batch): ProposedNode[] {
   const inWords = inWordsOf(batch);
   const own = nodes.map(({ origin: _, decisions = [], open = [], ...node }): ProposedNode => {
-    const stated = { decisions: decisions.map(quoted(batch)), open: open.flatMap(inWords) };
+    const turns = batch.turns.filter(({ turnId }) => node.turns.includes(turnId));
+    const over = (node.revises ?? []).flatMap(closedBy(turns));
     return {
       ...node,
-      ...stated,
-      turns: batch.turns.flatMap(({ turnId }) => (node.turns.includes(turnId) ? [turnId] : [])),
+      decisions: [...decisions.map(quoted(batch)), ...over.flatMap(({ decisions }) => decisions ?? [])],
+      open: [...open.flatMap(inWords), ...over.flatMap(({ open }) => open ?? [])],
+      turns: turns.map(({ turnId }) => turnId),
     };
   });
   return own.filter(({ turns }) => turns.length > 0);
 }
 
-/** A quotation of fewer words says nothing without what it answers. */
+/** What the user says in fewer words says nothing without what it answers. */
 const QUOTED_WORDS = 3;
-/** A decision may begin with the user's words in quotation marks. */
-const QUOTE = /^["“](.{1,400}?)["”](?![^\s.,;:)])/s;
+const QUOTES = /["“]([^"”]{1,400})["”]/g;
+const ENDS_QUOTED = /["”][.)]?$/;
 /** A question that asks for something to be done. */
 const ASKS_FOR = /^(?:(?:and|but|so|ok(?:ay)?|then|please)[\s,]+)*(?:can|can't|could|would|will) (?:you|we)\b/i;
+const isNoQuestion = (text: string): boolean => !text.endsWith('?') || ASKS_FOR.test(text);
 /** Share of words by which what the rules read is what a model says in words that the turn lacks. */
 const SAME_ITEM = 0.5;
 
@@ -214,8 +219,9 @@ function findRead({ turns, before }: Batch, turnId: string) {
 }
 
 /**
- * Where a model quotes a part of what the user decided, the whole sentence; where nothing or a short reply, what the rules
- * read there. Else it is the user's if it begins with all that the user typed; the rest may be from elsewhere, as its origin tells.
+ * What a model says, in words of the conversation, with what the user decided as a quotation. Otherwise the whole
+ * sentence that it quotes, or, where it quotes nothing or a short reply, what the rules read there. Otherwise it is the
+ * user's if it begins with all that the user typed; the rest may be from elsewhere, as its origin tells.
  */
 function quoted(batch: Batch) {
   const used = new Set<Decision>();
@@ -225,21 +231,25 @@ function quoted(batch: Batch) {
     const found =
       by === 'assistant' || (isQuoted && uniqueTokens(text).length >= QUOTED_WORDS) ? null : findRead(batch, turn);
     if (found === null) return decision;
-    const { user, userOrigin } = found.turn;
-    const quote = flat(QUOTE.exec(text)?.[1] ?? text);
-    const isClause =
-      userOrigin === undefined && uniqueTokens(quote).length >= QUOTED_WORDS && flat(user).includes(quote);
-    const holding = split(user).filter((each) => flat(each).includes(quote) || quote.includes(flat(each)));
-    const whole = isClause ? holding.filter((each) => !each.endsWith('?') || ASKS_FOR.test(each)) : [];
-    if (whole.length > 0) return { ...decision, text: whole.join(' ') };
+    const user = found.turn.userOrigin === undefined ? found.turn.user : '';
+    const all = batch.before === undefined ? batch.turns : [batch.before, ...batch.turns];
+    const ids = all.map(({ turnId }) => turnId);
+    const origin = attributedOrigin(text, ids, all);
+    const quotations = [...text.matchAll(QUOTES)].map(([, words = '']) => flat(words));
+    const quote = quotations.find((words) => words !== '' && flat(user).includes(words)) ?? flat(text);
+    const holds = (sentence: string): boolean => sentence.includes(quote) || quote.includes(sentence);
+    const whole = split(user).filter((each) => isNoQuestion(each) && holds(flat(each)));
+    const said = uniqueTokens(text.replace(QUOTES, ''));
+    const isStated = quotations.includes(quote) && ENDS_QUOTED.test(text) && said.length >= QUOTED_WORDS;
+    if (whole.length > 0 && isStated && isCleanOrigin(origin)) return { ...decision, origin };
+    const isClause = uniqueTokens(quote).length >= QUOTED_WORDS && flat(user).includes(quote);
+    if (whole.length > 0 && isClause) return { ...decision, text: whole.join(' ') };
     const read = found.state.decisions.find((each) => each.by === 'user' && !used.has(each));
     if (read !== undefined) {
       used.add(read);
       return { ...read, bucket };
     }
-    const ids = found.around.map(({ turnId }) => turnId);
-    const origin = attributedOrigin(text, ids, found.around);
-    const isReply = userOrigin === undefined && user !== '' && (text.startsWith(user) || quote === flat(user));
+    const isReply = user !== '' && (text.startsWith(user) || quote === flat(user));
     return isReply ? { ...decision, origin } : decision;
   };
 }
@@ -253,13 +263,35 @@ function inWordsOf(batch: Batch) {
     const found = (isTask ? origin === 'user' : isCleanOrigin(origin)) ? null : findRead(batch, item.turn);
     if (found === null) return [item];
     const { user, userOrigin } = found.turn;
-    const typed = userOrigin === undefined ? split(user).map((text) => ({ text, turn: item.turn })) : [];
+    const sentences = userOrigin === undefined ? split(user).filter(isNoQuestion) : [];
+    const typed = sentences.map((text) => ({ text, turn: item.turn }));
     const read = isTask ? [...found.state.open.filter((each) => each.origin === 'user'), ...typed] : found.state.open;
-    const own = read.find(({ text }) => sharedWords(text, item.text) >= SAME_ITEM);
+    const isTold = ({ text }: ProposedOpen): boolean => uniqueTokens(text).length >= QUOTED_WORDS;
+    const own = read.find((each) => isTold(each) && sharedWords(each.text, item.text) >= SAME_ITEM);
     if (own === undefined) return [item];
     const isNew = !used.has(own.text);
     used.add(own.text);
     return isNew ? [{ ...own, bucket: item.bucket }] : [];
+  };
+}
+
+/**
+ * Kept by the node that ends an open item or a decision, so that it counts again without that. External text ends
+ * nothing of the user's, unless the user speaks of it there.
+ */
+function closedBy(turns: readonly TurnText[]) {
+  const isClean = turns.every(({ origin }) => isCleanOrigin(origin));
+  const said = new Set(turns.flatMap(({ user, userOrigin }) => (userOrigin === undefined ? uniqueTokens(user) : [])));
+  return ({ kind, text, origin }: KnownStatement): Pick<ProposedNode, 'open' | 'decisions'>[] => {
+    const words = uniqueTokens(text);
+    const isSaid = words.filter((word) => said.has(word)).length >= SAME_ITEM * words.length;
+    const [last] = origin === 'user' && !isClean && !isSaid ? [] : turns.slice(-1);
+    if (last === undefined || kind === 'fact') return [];
+    const at = new Date(last.atMs).toISOString();
+    const item = { text, origin, turn: last.turnId, bucket: 'episode' };
+    if (kind === 'open') return [{ open: [{ ...item, closed: { at, as: 'done' } }] }];
+    const by = origin === 'user' ? 'user' : 'assistant';
+    return [{ decisions: [{ ...item, by, closed: { at, as: 'dropped' } }] }];
   };
 }
 
@@ -289,11 +321,13 @@ async function takeTasks(
 }
 
 const TASKS = 30;
+/** Of each kind. */
+const ITEMS = 12;
 
-/** Statements that these turns may end, and open tasks of the project; history says nothing of tasks. */
+/** What these turns may end, and open tasks of the project; history says nothing of tasks. */
 async function findKnown(
   { project, turns, past }: Batch,
-  { revisions, tasks, catalogue }: Pick<CompactorParts, 'revisions' | 'tasks' | 'catalogue'>,
+  { revisions, tasks, catalogue, readState }: CompactorParts,
 ): Promise<Pick<SummaryInput, 'known' | 'tasks' | 'knownTags'>> {
   const active = past === undefined ? await tasks.active().catch(() => []) : [];
   const open = active
@@ -303,7 +337,17 @@ async function findKnown(
   // Tags of drafts are words of these turns, and a model would take them over.
   const tags = new Set(catalogue.all().flatMap((node) => (node.status === 'draft' ? [] : node.topic_tags)));
   const knownTags = catalogue.tags(project).filter((tag) => tags.has(tag));
-  return { known: revisions.knownStatements(project, turns), tasks: open, knownTags };
+  // Without drafts of these turns, which may say that an item is done.
+  const isFormer = ({ project: its, turns: ids, valid_from: from }: MemoryNode): boolean =>
+    its === project && Date.parse(from) < (turns[0]?.atMs ?? 0) && !turns.some(({ turnId }) => ids.includes(turnId));
+  const state = readState(catalogue.all().filter(isFormer));
+  const items = (['open', 'decided'] as const).flatMap((kind) =>
+    state[kind]
+      .filter(({ text, origin }) => origin !== 'external' && !open.some(({ title }) => isNearDuplicate(title, text)))
+      .slice(0, ITEMS)
+      .map(({ node, text, origin }) => ({ kind, text, origin, date: node.valid_from.slice(0, 10) })),
+  );
+  return { known: [...revisions.knownFacts(project, turns), ...items], tasks: open, knownTags };
 }
 
 function withoutTools(batch: Batch): Batch {

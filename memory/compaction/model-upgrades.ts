@@ -277,7 +277,7 @@ async function replace(
     const all = replaceDrafts(left, fresh, new Date(clock.now()).toISOString());
     const saved = await revisions.apply(
       all.slice(0, fresh.length).map((heir) => withRevisionsOf(heir, now)),
-      result.nodes.map(({ revises = [] }) => revises),
+      result.nodes.map(({ revises = [] }) => revises.flatMap(({ ref }) => ref ?? [])),
       batch.turns,
     );
     await store.save([...saved, ...all.slice(fresh.length)], batch.turns);

@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { memoize } from '../../common/map.ts';
-import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
+import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import type { Fact, MemoryNode, StatementRef } from '../model/node.ts';
 import { getAnswers, type TurnText } from '../model/turn.ts';
@@ -16,7 +16,7 @@ import { DONE, type Ending, endsStatement, getEnding } from './supersede-rules.t
 const NODES_PER_SLICE = 500;
 /** Newest nodes of a project searched for known statements, and statements shown to a model. */
 const MAX_SEARCHED_NODES = 1_000;
-const MAX_KNOWN_STATEMENTS = 40;
+const MAX_KNOWN_FACTS = 40;
 const MIN_SHARED_TOPICS = 2;
 
 /** Finds statements that newer ones supersede. */
@@ -29,7 +29,6 @@ export function createRevisions(
   return {
     /**
      * Returns everything to save: `fresh`, closed where newer nodes supersede it, and the older nodes it supersedes.
-     *
      * @param named  per node of `fresh`, statements its writer names as superseded
      * @param turns  the turns of `fresh`: evidence for what the writer names
      */
@@ -60,8 +59,8 @@ export function createRevisions(
       return [...changed.values()];
     },
 
-    /** Trusted statements of the project that these turns may supersede, most likely first. */
-    knownStatements(project: string, turns: readonly TurnText[]): readonly KnownStatement[] {
+    /** Facts of the project, but no stranger's, that these turns may supersede, most likely first. */
+    knownFacts(project: string, turns: readonly TurnText[]): readonly KnownStatement[] {
       const said = turns.map((turn) => [turn.user, ...getAnswers(turn)].join('\n').slice(0, 20_000));
       const topicWords = new Set(said.flatMap(topicTokens));
       const turnIds = new Set(turns.map(({ turnId }) => turnId));
@@ -74,12 +73,13 @@ export function createRevisions(
         .flatMap((node) =>
           openFacts(node).flatMap(({ text, origin, fact }) => {
             const shared = sharedTopics(text, topicWords);
-            if (shared === 0 || !isCleanOrigin(origin)) return [];
-            return [{ nodeId: node.node_id, fact, text, date: node.valid_from.slice(0, 10), shared }];
+            if (shared === 0 || origin === 'external') return [];
+            const ref = { nodeId: node.node_id, fact };
+            return [{ kind: 'fact' as const, ref, text, origin, date: node.valid_from.slice(0, 10), shared }];
           }),
         )
         .sort((a, b) => b.shared - a.shared)
-        .slice(0, MAX_KNOWN_STATEMENTS)
+        .slice(0, MAX_KNOWN_FACTS)
         .map(({ shared: _, ...statement }) => statement);
     },
   };
@@ -116,7 +116,8 @@ function openStatements(node: MemoryNode): Statement[] {
     ({ text, isUsers }) => ({ text, origin: isUsers ? 'user' : node.origin }) as const,
   );
   const isFact = toldBy(node.facts);
-  const rest = [...parts, ...(node.decisions ?? [])].filter(({ text }) => !isFact(text));
+  const decisions = (node.decisions ?? []).filter(({ closed }) => closed === undefined);
+  const rest = [...parts, ...decisions].filter(({ text }) => !isFact(text));
   return [
     ...openFacts(node),
     ...rest.map(({ text, origin }): Statement => ({ text, origin, polarity: 'positive', fact: null })),

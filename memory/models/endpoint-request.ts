@@ -28,7 +28,6 @@ const REFUSAL_CHARS = 300;
 
 /**
  * Sends one JSON request. Redirects are not followed, so that the key reaches its own host only.
- *
  * @throws only the signal's reason, when aborted
  */
 async function postJson(request: EndpointRequest, signal: AbortSignal): Promise<EndpointReply> {

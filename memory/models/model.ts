@@ -37,9 +37,11 @@ export interface SummaryInput {
   readonly ontology?: Ontology;
 }
 
-/** A fact of a node, as shown to the model that may supersede it. */
-export interface KnownStatement extends StatementRef {
-  readonly text: string;
+/** What earlier turns say, as shown to the model that may end it. */
+export interface KnownStatement extends Pick<StatedItem, 'text' | 'origin'> {
+  readonly kind: 'fact' | 'open' | 'decided';
+  /** Of a fact. */
+  readonly ref?: StatementRef;
   /** Valid from, as `2026-03-01`. */
   readonly date: string;
 }
@@ -66,7 +68,7 @@ export interface ProposedNode
   readonly facts: readonly Fact[];
   /** Lowest origin of the copied text; set by rules only, never by a model. */
   readonly origin?: Origin;
-  readonly revises?: readonly StatementRef[];
+  readonly revises?: readonly KnownStatement[];
 }
 
 export interface SummaryResult {
@@ -106,7 +108,6 @@ export interface DetailResult {
 
 /**
  * Detects topic shifts and summarizes turns. Every call may take minutes and may fail.
- *
  * @throws CometError `model_missing`, `model_failed` or `model_timeout`
  */
 export interface LanguageModel {

@@ -31,8 +31,7 @@ export function phraseInNodes(phrase: Phrase, nodes: readonly MemoryNode[]): Rec
   const hits: RecallHit[] = [];
   for (const node of nodes) {
     const { title = '', summary, outcome = '', decisions = [], open = [], facts } = node;
-    const says = ({ text }: { readonly text: string }): boolean => holds(text);
-    const item = decisions.find(says) ?? open.find(says);
+    const item = [...decisions, ...open].find(({ text, closed }) => closed === undefined && holds(text));
     const source =
       item?.text ?? [title, outcome, summary].find(holds) ?? facts.find(({ value }) => holds(value))?.value;
     if (source === undefined || !isShown(node)) continue;

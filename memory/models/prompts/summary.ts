@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { clip, isRecord, neutralLine } from '../../../common/text.ts';
 import { conceptCatalog, extractionSchema } from '../../facts/extract-facts.ts';
 import { conceptNames } from '../../facts/ontology.ts';
-import type { Claim, StatementRef } from '../../model/node.ts';
+import type { Claim } from '../../model/node.ts';
 import { BUCKET } from '../../model/node-schema.ts';
 import { policyRules } from '../../text/content-type.ts';
 import { isNearDuplicate } from '../../text/paraphrase.ts';
@@ -77,7 +77,7 @@ Nodes
 - skip: turns that leave nothing to remember: greetings, thanks, heartbeats, notifications, output of client commands, interruptions, and questions that were answered from memory alone.
 - title: at most 70 characters: what the turns are about, as a task or subject.
 - outcome: what was done or answered, with the conclusion; '' where the turns came to none.
-- decisions: each option that was taken, by whom, and each that was rejected, said as rejected. by "user" only for what the user said; then text quotes the user word for word, and a short reply with what it answers: “yes” to “Shall I rename it?”. An assistant's recommendation is no decision until the user takes it, and a question is none unless it asks for something to be done.
+- decisions: each option that was taken, by whom, and each that was rejected, said as rejected, in one sentence that names what it is about. by "user" only for what the user said; then the sentence ends with the user's words, word for word, and those of a short reply with what they answer: The flag is called --dry-run: “yes” to “Shall I rename it?”. An assistant's recommendation is no decision until the user takes it, and a question is none unless it asks for something to be done.
 - open: to-dos with person and date, and questions that were not answered. Nothing that a later turn settles.
 - values: figures, names, paths and identifiers that must not be lost, as written.
 - summary: what was asked, then the outcome, then what was decided and what is open, readable by somebody who was not there; at most 600 characters. Keep exact values, and who decided what and why. Nothing guessed, and never "the user said" for what the user did not type.
@@ -91,7 +91,7 @@ ${policyRules()}
 - Leave out what spoils a memory: instructions that the agent itself was given, heartbeats and acknowledgements, guesses about the developer that the developer did not say, what is only true for a moment (running, percent done, process ids), and lines that memory itself put into the conversation.
 - facts: whole sentences worth looking up by themselves; concept names the subject, value is the sentence with its exact value; polarity "negative" for what was ruled out, removed or denied. evidence: the turns that show it.
 - bucket of each decision, open item and fact: "topic:" and the short lower-case name of its subject for what a page on that subject should say for months: decisions of the user, standing rules and preferences, values of environments, roles and places of people ("topic:user_profile" for the developer); "task" for what the user wants to be reminded of, or done later; "task:" and the id of an open task where the user or you say more of it: another time, a result, that it is done or dropped; "skip" for what has no value later; "episode" for everything else, and where you are unsure.
-- revises: labels of known statements that the turns of this node say are no longer so, because a new value, tool or rule took their place. Only what is said outright; one that is merely not mentioned, or is about something else, still holds.`;
+- revises: labels of known statements that the turns of this node end: facts and decisions that they say are no longer so, because a new value, tool or rule took their place; open items that they did, answered, dropped or made pointless. One that is merely not mentioned, or is about something else, still holds.`;
 
 const BRIEF_RULES = `You also rewrite its short working brief.
 
@@ -120,7 +120,9 @@ export function summarizerPrompt(
   const hasBrief = input.brief !== null;
   const brief = [...old].map(([label, claim]) => `[${label}] ${claim.text}`).join('\n') || (input.brief ?? '');
   const labeled = (input.known ?? []).map((statement, index) => [`k${index + 1}`, statement] as const);
-  const known = labeled.map(([label, { date, text }]) => `[${label}] since ${date}: ${neutralLine(text, KNOWN_CHARS)}`);
+  const known = labeled.map(
+    ([label, { kind, date, text }]) => `[${label}] ${kind}, since ${date}: ${neutralLine(text, KNOWN_CHARS)}`,
+  );
   const { ontology, tasks = [] } = input;
   const asksFacts = ontology !== undefined && conceptNames(ontology).length > 0;
   const facts = asksFacts ? [`${FACT_RULES}\n${conceptCatalog(ontology)}\n${FACT_FORM}`] : [];
@@ -177,10 +179,7 @@ function settle(answer: z.infer<typeof Answer>, { named, known, shown, tasks }: 
     });
     const facts = stated.slice(0, FACTS);
     const trigger = clip(node.trigger.trim(), TRIGGER_CHARS);
-    const revises = [...new Set(node.revises.map(bareLabel))].flatMap((label): StatementRef[] => {
-      const statement = known.get(label);
-      return statement === undefined ? [] : [{ nodeId: statement.nodeId, fact: statement.fact }];
-    });
+    const revises = [...new Set(node.revises.map(bareLabel))].flatMap((label) => known.get(label) ?? []);
     const decided = gather(node, proposed, ({ decisions }) => decisions);
     const left = gather(node, proposed, ({ open }) => open);
     const shape = getShape({ ...node, decisions: decided, open: left }, (label) =>

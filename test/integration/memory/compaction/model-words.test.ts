@@ -176,9 +176,9 @@ test('a to-do in a model’s words makes a task in those of the user, once, and 
   await memory.maintenance.close();
 });
 
-test('a decision that a model quotes in part is the user’s with its whole sentence, and a question is none', async () => {
+test('a decision that a model states with a quotation, or quotes in part, is the user’s, and a question is none', async () => {
   const prompt =
-    'Fine. But make it 100 per minute by token, Hermes bursts above that. Do we keep 20 by address? Can you also log each refusal?';
+    'Fine. But make it 100 per minute by token, Hermes bursts above that. Do we keep 20 by address? Can you also log each refusal? And name the header x-limit.';
   const compact = ({ turns: [shown] }: SummaryInput): SummaryResult => {
     const decided = { turn: shown?.turnId ?? '', by: 'user', bucket: 'topic:limits' } as const;
     const quotes = [
@@ -186,6 +186,8 @@ test('a decision that a model quotes in part is the user’s with its whole sent
       'we keep 20 by address',
       '“can you also log each refusal” to a file',
       'make it 200 per minute',
+      'The header of the limit is named x-limit: “name the header x-limit”.',
+      'The limit of 20 by address stays: “Do we keep 20 by address?”',
     ];
     const node: SummaryResult['nodes'][number] = {
       ...{ title: 'Limits', summary: 'Limits', outcome: '', open: [], values: [], trigger: 'When I set limits' },
@@ -202,6 +204,7 @@ test('a decision that a model quotes in part is the user’s with its whole sent
   expect(decisions.filter(({ by }) => by === 'user').map(({ text, origin }) => [text, origin])).toEqual([
     ['But make it 100 per minute by token, Hermes bursts above that.', 'user'],
     ['Can you also log each refusal?', 'user'],
+    ['The header of the limit is named x-limit: “name the header x-limit”.', 'assistant'],
   ]);
   await memory.maintenance.close();
 });

@@ -65,7 +65,7 @@ test('what was said later is no known statement that a turn may end', () => {
   const [before, after] = [told({ facts: [fact(5432)] }), next({ facts: [fact(6432)] })];
   const revisions = createRevisions({ all: () => [after, before] }, { areAbandoned: () => false });
   const turn = { turnId: 't', origin: 'user' as const, user: 'The staging database has a new port', parts: [] };
-  const known = (at: string) => revisions.knownStatements(before.project, [{ ...turn, atMs: Date.parse(at) }]);
+  const known = (at: string) => revisions.knownFacts(before.project, [{ ...turn, atMs: Date.parse(at) }]);
   expect(known('2026-03-20T08:00:00.000Z').map(({ text }) => text)).toEqual([fact(5432).value]);
   expect(known('2026-05-01T08:00:00.000Z')).toHaveLength(2);
 });
