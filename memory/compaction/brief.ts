@@ -41,12 +41,16 @@ const NEEDED = ['Goal', 'Stands', 'Decided', 'Open'].map((kind) => KINDS.indexOf
 /** The goal and how the work stands, of which a brief has one each. */
 export const tellsState = ({ text }: Claim): boolean => /^(?:Goal|Stands): /.test(text);
 
-/** The brief; claims of `spare` take the place of those of whose kind it has none of clean origin. */
+/** In a brief of short claims, longer quotations hide them. */
+const SPARE_CHARS = 200;
+
+/** The brief; short claims of `spare` take the place of those of whose kind it has none of clean origin. */
 export function withSpareClaims<B extends Claims>(brief: B, spare: Claims): B {
   const used = new Set([...NEEDED, ...brief.active.map(getKind)]);
   const kinds = new Set(brief.active.filter(({ origin }) => isCleanOrigin(origin)).map(getKind));
   const mayAdd = (kind: number): boolean => used.has(kind) && !kinds.has(kind);
-  const added = spare.active.filter((claim) => isCleanOrigin(claim.origin) && mayAdd(getKind(claim)));
+  const short = spare.active.filter(({ text }) => text.length <= SPARE_CHARS);
+  const added = short.filter((claim) => isCleanOrigin(claim.origin) && mayAdd(getKind(claim)));
   const replaced = new Set(added.map(getKind));
   const left = brief.active.filter((claim) => !replaced.has(getKind(claim)));
   const active = [...left, ...added].toSorted((one, other) => getKind(one) - getKind(other));
@@ -63,9 +67,11 @@ export function cleanBriefLines(brief: Claims): readonly string[] {
 /** In a goal, before what was asked last. */
 export const LAST_ASKED = '; last asked: ';
 
-/** For a new session: memories tell it what was done, and room is left for what its prompts recall. */
-export function inShort(lines: readonly string[]): readonly string[] {
-  return lines.flatMap((line) => (/^- (?:Done|Found): /.test(line) ? [] : line.split(LAST_ASKED).slice(0, 1)));
+/** For a new session, with the last `most` of what was done and found: memories tell it, and prompts recall more. */
+export function inShort(lines: readonly string[], most: number): readonly string[] {
+  const deeds = lines.filter((line) => /^- (?:Done|Found): /.test(line));
+  const left = new Set(deeds.slice(0, Math.max(0, deeds.length - most)));
+  return lines.flatMap((line) => (left.has(line) ? [] : line.split(LAST_ASKED).slice(0, 1)));
 }
 
 function withinSize(claims: Claims): Claims {

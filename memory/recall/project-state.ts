@@ -105,20 +105,27 @@ export function stateLine({ kind, node, text, origin }: StateItem, maxChars = LI
 
 const TITLE_CHARS = 70;
 const SHORT_CHARS = 110;
+/** Of a decision, the user's words behind what they decide. */
+const QUOTED_END = /^(.{20,300}?): ["“].{1,400}$/s;
 
-/** Of the item as its short line tells it. */
-export function getShortOrigin({ kind, node, origin }: StateItem): Origin {
-  return kind === 'outcome' ? getTitleOrigin(node) : origin;
+/** Its text in a short line: a model's title names what a node is about, and not what came of it. */
+function shorten({ kind, node, text, origin }: StateItem): Pick<StateItem, 'text' | 'origin'> {
+  const { title = '', outcome = '', author } = node;
+  if (kind !== 'outcome') return { text: text.length > SHORT_CHARS ? text.replace(QUOTED_END, '$1') : text, origin };
+  if (author.by === 'model' && outcome !== '' && isCleanOrigin(node.origin)) return { text: outcome, origin };
+  return { text: clip(title || text, TITLE_CHARS), origin: getTitleOrigin(node) };
 }
 
-/** The same without what its id tells, and of an outcome the title only. */
+export const getShortOrigin = (item: StateItem): Origin => shorten(item).origin;
+
+/** The same without what its id tells, and of an outcome the title or the outcome only. */
 export function shortStateLine(item: StateItem): MemoryLine {
-  const { kind, node, text } = item;
-  const title = kind === 'outcome' ? clip(node.title || text, TITLE_CHARS) : text;
+  const { kind, node } = item;
+  const { text, origin } = shorten(item);
   return {
     nodeId: node.node_id,
-    origin: getShortOrigin(item),
-    text: `- [${node.node_id}] ${kind === 'outcome' ? 'done' : kind}: ${neutralLine(title, SHORT_CHARS)}`,
+    origin,
+    text: `- [${node.node_id}] ${kind === 'outcome' ? 'done' : kind}: ${neutralLine(text, SHORT_CHARS)}`,
   };
 }
 

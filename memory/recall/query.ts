@@ -10,7 +10,6 @@ const MAX_CHARS = 4_000;
 /**
  * What memory is asked for. A prompt without words of its own ("yes, do it", "the other one") takes them from the
  * texts before it.
- *
  * @param recent  the conversation before the prompt, oldest first
  * @returns       '' when nothing names anything
  */

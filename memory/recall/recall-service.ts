@@ -112,7 +112,6 @@ export function createRecall(parts: Parts) {
     /**
      * Best first. With `file`, hits about that file or folder come first, newest first where `query` is empty, then what
      * fits the query or names the file. A session may be named by any unambiguous start of its id.
-     *
      * @throws CometError `ambiguous_id`
      */
     async search(query: string, { sessionId: prefix, ...options }: SearchOptions): Promise<readonly RecallHit[]> {

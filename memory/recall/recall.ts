@@ -147,7 +147,6 @@ export function createRecaller(deps: RecallerDeps) {
   return {
     /**
      * What fits the prompt, best first; empty when nothing does, or while the index fails.
-     *
      * @throws the signal's reason as soon as it aborts; CometError `index_failed`, `index_unreadable`
      */
     async recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]> {

@@ -80,7 +80,6 @@ function getWords(query: string): Map<string, string> {
 
 /**
  * Share of the query's weight that the tokens contain, 0 to 1.
- *
  * @param agreement  with the date that the query names, 0 to 1
  */
 export function measureCoverage(
@@ -100,7 +99,6 @@ export function computeCoverage(terms: QueryTerms, text: string, agreement = 0):
 
 /**
  * The coverage that suffices: less for a text that is near the query.
- *
  * @param vector  of the text, as `textVector` gives it
  */
 export function leastCoverage(

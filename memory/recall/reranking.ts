@@ -45,7 +45,6 @@ export function createReranking({ reranker, rules, deadlineMs, now, log }: Reran
 export interface Reranker {
   /**
    * One score per text, in order; higher is better, and only the ranking matters.
-   *
    * @throws CometError `model_failed`, or the signal's reason as soon as it aborts
    */
   score(query: string, texts: readonly string[], signal: AbortSignal): Promise<readonly number[]>;

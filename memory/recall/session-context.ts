@@ -17,6 +17,8 @@ import type { MemoryLine, OpenBlock, SessionContext } from './types.ts';
 /** Passive lines and handed-over lines each get this budget. */
 const BYTES_PER_TOKEN = 3.5;
 const THREADS = '## Open in Other Sessions';
+/** Of a model's brief, as titles of its memories name subjects. */
+const DEEDS = 3;
 
 /** The session's brief (or the project's latest), and the passive and pinned lines; with scope `session`, its own only. */
 export type OpenContext = (sessionId: string, projectDir: string | null, scope?: Scope) => Promise<SessionContext>;
@@ -73,7 +75,8 @@ export function createSessionContext(parts: Parts): OpenContext {
     const state = readProjectState(near);
     const isSettled = (line: string): boolean => state.settled.some((item) => tells(line, item));
     const clean = shown === null ? [] : cleanBriefLines(current(shown));
-    const briefLines = (own === null ? inShort(clean) : clean).filter((line) => !isSettled(line));
+    const isModels = near.some((node) => node.session_id === shown?.session_id && node.author.by === 'model');
+    const briefLines = (own === null ? inShort(clean, isModels ? DEEDS : 0) : clean).filter((line) => !isSettled(line));
     const most = config.inject.handoffNodes;
     const pinned = project === '' ? [] : passive(project, (node) => !alone || node.session_id === sessionId);
     const items = handedItems(state, { sessionId, most, told: briefLines }).filter(

@@ -48,7 +48,10 @@ describe('the brief', () => {
 
   test('tells a new session neither what was done nor what was asked last', () => {
     const lines = ['- Goal: Add retries; last asked: Format it', '- Done: Added retries', '- Stands: Done'];
-    expect(inShort(lines)).toEqual(['- Goal: Add retries', '- Stands: Done']);
+    expect(inShort(lines, 0)).toEqual(['- Goal: Add retries', '- Stands: Done']);
+    const told = ['- Done: a', '- Stands: it works', '- Found: b', '- Done: c'];
+    expect(inShort(told, 2)).toEqual(told.slice(1));
+    expect(inShort(told, 9)).toEqual(told);
   });
 
   test('never exceeds its size and never cuts a claim', () => {

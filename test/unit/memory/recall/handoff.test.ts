@@ -48,4 +48,12 @@ describe('what a session is handed over', () => {
     const told = ['- Open: ask Tobias (2026-03-02, passed)', '- Decided: use option 1'];
     expect(handed([dated], 20, told)).toEqual(['- [mem_20260301_100100_00000a] done: Piece 1']);
   });
+
+  it('is what came of it where a model gives its subject as the title, unless that is a stranger’s', () => {
+    const own = { ...node(1), author: { by: 'model', model: 'haiku' } as const, open: [], decisions: [] };
+    expect(handed([own])).toEqual(['- [mem_20260301_100100_00000a] done: Piece 1 went out with version 1.']);
+    expect(handed([{ ...own, origin: 'external', title_origin: 'assistant' }])).toEqual([
+      '- [mem_20260301_100100_00000a] done: Piece 1',
+    ]);
+  });
 });
