@@ -12,7 +12,6 @@ export interface Context extends EngineContext {
   readonly term: Term;
   /**
    * The engine's API for a command that reads. Where there is memory and no daemon, it starts one as `run` does.
-   *
    * @throws from `call`: as `getEngine`; `daemon_down` also where the daemon cannot be started
    */
   readonly engine: EngineClient;
@@ -95,7 +94,6 @@ export async function printOrigin(
 /**
  * For what only the user may consent to. Claude Code sets the variable for Claude's commands, which a page that Claude
  * read may have asked for.
- *
  * @throws CometError `usage` where Claude runs it
  */
 export function requireUser({ env }: Context): void {

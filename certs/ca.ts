@@ -41,7 +41,6 @@ const { getTBSCertificate } = forge.pki as typeof forge.pki & {
 
 /**
  * Signs by OpenSSL, in a hundredth of forge's time.
- *
  * @param spki  DER of a public key that stands in place of the certificate's own, for kinds that forge does not know
  * @returns PEM
  */

@@ -30,7 +30,6 @@ export type Certs = Awaited<ReturnType<typeof ensureCerts>>;
 
 /**
  * Creates root, leaf and bundle where they are missing or expire, and updates the bundle.
- *
  * @param options.userExtraCaFile  NODE_EXTRA_CA_CERTS as found in the user's environment
  * @throws CometError `unsafe_file` when other users may have read or written the key; nothing is replaced then
  */

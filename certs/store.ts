@@ -61,7 +61,6 @@ export function getGeneration(certsDir: string): number | null {
 /**
  * Replaces the certificates in `certsDir` as a whole. A crash leaves the old ones, the new ones or none. When another
  * process replaced them first, its certificates stay.
- *
  * @param expected  what `getGeneration` returned when the old ones were checked
  * @param write     writes every file into the directory it is given
  */
@@ -123,7 +122,6 @@ export const bundleFile = (certsDir: string): string => path.join(certsDir, 'bun
 /**
  * Writes the file for NODE_EXTRA_CA_CERTS: the roots of comet-cc, then the user's own certificates. `problems`: what
  * could not be merged, as messages for the user.
- *
  * @throws CometError `ca_unreadable` when the root is missing
  */
 export async function writeBundle(certsDir: string, userFile: string | null) {

@@ -375,7 +375,6 @@ type Tree = Record<string, unknown>;
 
 /**
  * Defaults, then `config.json`, then `COMET_CC_*`, then `overrides` (flags). Creates nothing.
- *
  * @throws CometError `config_invalid`, naming file or variable, key, and what was expected
  */
 export function loadConfig(env: NodeJS.ProcessEnv, overrides: Partial<Config> = {}): { config: Config; home: string } {
@@ -451,7 +450,6 @@ export function readSettings(env: NodeJS.ProcessEnv): Setting[] {
 
 /**
  * Sets a key in `config.json`.
- *
  * @param dropsDefault  takes the key out of the file where that is its default
  * @throws CometError `usage` for an unknown key or a bad value, `config_invalid`
  */

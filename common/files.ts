@@ -16,7 +16,6 @@ const BACKUP_MARK = '.before-comet-cc';
 /**
  * Creates `dir` and its missing parents. Node's own never ends where a folder that exists answers ENOENT, as one of an
  * automounter may.
- *
  * @returns the outermost that was missing
  */
 export async function makeDirs(dir: string, mode = 0o777): Promise<string | undefined> {
@@ -42,7 +41,6 @@ export async function makeDirs(dir: string, mode = 0o777): Promise<string | unde
 
 /**
  * Creates `dir` and its missing parents, 0700, or restricts an existing one to 0700.
- *
  * @throws CometError `unsafe_file` when it is not a directory, or not the user's
  */
 export async function ensureDir(dir: string): Promise<void> {
@@ -63,7 +61,6 @@ export async function ensureDir(dir: string): Promise<void> {
 
 /**
  * Replaces `file` atomically: a reader sees the old bytes or the new ones, also after a power cut.
- *
  * @param options.mode  of the new file; 0600 by default
  */
 export async function writeFileAtomic(
@@ -82,7 +79,6 @@ export async function writePrivateFile(file: string, data: string): Promise<void
 
 /**
  * As `writeFileAtomic`, for a name that the user gave: what is no file, as `/dev/stdout` or a pipe, is written to.
- *
  * @throws CometError `unsafe_file`
  */
 export async function writeOutput(file: string, data: string): Promise<void> {
@@ -96,7 +92,6 @@ export async function writeOutput(file: string, data: string): Promise<void> {
 
 /**
  * As `writeFileAtomic`, where `file` still holds `before` once the new bytes are on disk; null for no file.
- *
  * @returns false, without a change, where it holds something else
  */
 export async function replaceFile(
@@ -119,7 +114,6 @@ export const appendDurably = (file: string, text: string): Promise<void> => appe
 
 /**
  * Appends to `file`, 0600, which it creates together with its folder.
- *
  * @param getText  `isEmpty` also after the file was deleted
  * @param isDurable  as `appendDurably`
  */
@@ -229,7 +223,6 @@ function inspect(file: string, isKind: (stats: Stats) => boolean, forbidden: num
 
 /**
  * The secret in `file`, created on first use; concurrent first uses get the same one.
- *
  * @throws CometError `unsafe_file` when it is not a private file of the user's, or empty
  */
 export async function readOrCreateSecret(file: string, create: () => string): Promise<string> {

@@ -16,7 +16,6 @@ const HEAD = /^HTTP\/1\.[01] \d{3} /;
 /**
  * `POST` with a JSON body to the engine's API, over its socket or pipe. Not on `node:http`, which takes as long to load as
  * a whole hook takes to run. HTTP/1.0, so that a response is neither chunked nor kept alive.
- *
  * @returns the body of the response, for any status
  * @throws the error of the connection or `signal`, or when there is no complete response
  */

@@ -84,7 +84,6 @@ export async function runChild(run: ChildRun, signal?: AbortSignal): Promise<Chi
 
 /**
  * Runs a command of the system, which may ask on the terminal as sudo does.
- *
  * @returns its stdout
  * @throws CometError `code`
  */

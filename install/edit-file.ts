@@ -28,7 +28,6 @@ export async function planEdit(name: EditName, file: string, values: Values) {
 
 /**
  * Records the edit, keeps a copy of the file and writes it. A later edit of the same file keeps the first copy.
- *
  * @throws CometError `config_invalid` when the file changed since it was planned
  */
 export async function applyEdit(
@@ -67,7 +66,6 @@ const changed = (file: string): CometError =>
 /**
  * Removes an edit. Restores the original bytes if no one else changed the file, in any order of undoing; otherwise removes
  * only what is still as it was set.
- *
  * @param moved  where the file may be now
  * @returns whether the file changed
  * @throws CometError `config_invalid` where the file no longer parses; nothing is changed then
@@ -118,7 +116,6 @@ export async function resolveFile(file: string): Promise<string> {
 
 /**
  * Creates or replaces a file that is comet-cc's as a whole.
- *
  * @throws CometError `unsafe_file` where there is one without its mark
  */
 export async function writeOwnFile(
@@ -231,7 +228,6 @@ function getEdits({ edits }: Pick<EditedFile, 'edits'>): [EditName, OwnValues][]
 /**
  * `text` of an edited file without any edit: the very bytes from before where nothing else changed since, null where
  * no file was there and none is needed.
- *
  * @throws CometError `config_invalid`
  */
 function textWithoutEdits(text: string | null, edited: EditedFile): string | null {
@@ -286,7 +282,6 @@ const EditorsRecord = z.partialRecord(
 
 /**
  * Adds what version 0.1.0 recorded in a file for each kind of change, and removes those files.
- *
  * @throws CometError `config_invalid` when one is damaged
  */
 async function migrateRecords(paths: HomePaths, installs: Installs): Promise<Installs> {

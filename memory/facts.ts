@@ -119,7 +119,6 @@ export async function openFacts(parts: Parts) {
     find: (prefix: string, project: string | null) => exclusive(() => resolveFact(prefix, listed(state, project))),
     /**
      * Erases facts by id, or all of a concept, of a project and of the user; null: everywhere.
-     *
      * @throws as `find`; nothing is changed
      */
     forget: (inputs: readonly string[], project: string | null): Promise<readonly FactView[]> =>

@@ -229,7 +229,6 @@ export async function openRemoval(
 /**
  * Removes every trace of these nodes: their sections and backups, pointers to them, index rows and their bytes, raw
  * turns, claims of briefs that rest on them, and all of it in snapshots. An interrupted removal can be repeated.
- *
  * @param of  the turns that go with them; by default all of theirs
  */
 async function removeNodes(

@@ -42,7 +42,6 @@ export function createImports(parts: MemoryParts & { readonly archives: Archives
       importTurns: queued(createTurnImport(parts)),
       /**
        * Saves a note; a known one stays as it is.
-       *
        * @throws CometError `node_invalid` where redaction leaves nothing, or the user had the same note removed
        */
       remember: queued(createNotes(parts)),

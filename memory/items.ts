@@ -67,7 +67,6 @@ export function createItems(parts: MemoryParts) {
     findItem: (id: string): Item => getItem(resolveItem(id, getNamed())),
     /**
      * Marks items as done or dropped; they stay in their memories, and what says the same no longer counts.
-     *
      * @throws CometError `not_found`, `ambiguous_id`; nothing is changed
      */
     closeItems,

@@ -123,7 +123,6 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
     /**
      * Depth 1 writes the detailed summary where there is none yet, which may take as long as a model does; depth 2 adds
      * the verbatim messages.
-     *
      * @throws CometError `not_found` or `ambiguous_id`
      */
     async show(id: string, depth: 0 | 1 | 2): Promise<NodeView> {

@@ -322,7 +322,6 @@ export function createSharing(parts: Parts) {
       }),
     /**
      * The first machine at an address, or one more.
-     *
      * @param isFirst  whether nothing may be there yet
      * @throws CometError `usage`, `share_failed`
      */

@@ -397,7 +397,6 @@ const PRIVATE_TAG = /<\s{0,8}(\/?)\s{0,8}private(?=[\s/>])[^<>]{0,200}>/gi;
 
 /**
  * Text in private tags, with the tags. Tags nest; without an end tag the span extends to the end of the text.
- *
  * @param depth  tags still open from the previous text
  */
 export function* findPrivate(text: string, depth: number): Steps<{ readonly spans: Span[]; readonly depth: number }> {

@@ -5,7 +5,6 @@ import type { Context } from '../context.ts';
 
 /**
  * Sets the variables in Claude Code's own settings, so that every session uses the proxy; asks first.
- *
  * @throws CometError `trust_failed` when the user declines
  */
 export async function setSettings(

@@ -160,7 +160,6 @@ const FROM_TERMINAL: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT']
 
 /**
  * Runs a command on this process's own terminal and passes signals on.
- *
  * @returns its exit code; 128 + n when signal n ended it, 127 when it is not found, 126 when it cannot be run
  */
 export async function runCommand({ command, args, env }: Route['child'], say: (text: string) => void): Promise<number> {

@@ -144,7 +144,6 @@ export interface Way {
 /**
  * The content of an answer, asked for the way Claude Code does: CONNECT with the proxy token, TLS against our bundle,
  * HTTP/1.1, SSE.
- *
  * @throws CometError `upstream_failed` for anything but a whole answer
  */
 async function post({ port, token, ca }: Way, headers: Readonly<Record<string, string>>, body: Buffer) {

@@ -12,7 +12,6 @@ type DemoOptions = Pick<StageOptions, 'env' | 'term' | 'keep'> & { readonly json
 
 /**
  * Plays the story through guard, engine, TLS and store against the mock upstream, and reports the outcome.
- *
  * @throws CometError `demo_failed` when something was refused, nothing was cut or a question stayed unanswered
  */
 export async function runDemo(options: DemoOptions): Promise<void> {

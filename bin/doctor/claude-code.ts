@@ -35,7 +35,6 @@ function hooksCheck(states: readonly string[], hasPlugin: boolean, file: string)
 
 /**
  * Whether the sessions that wrote a transcript lately sent their requests through the proxy.
- *
  * @param isExpected  settings or this shell send every session through it, so that one beside it is a problem
  */
 export async function checkSessions(

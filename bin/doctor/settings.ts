@@ -21,7 +21,6 @@ const CORRECT = 'correct the file; Claude Code reads plain JSON';
 
 /**
  * Whether Claude Code's settings still hold what `install-ca --settings` wrote, and no editor sets something else.
- *
  * @param wanted  what Claude Code needs now; null where no token is made yet
  */
 export async function checkSettings(

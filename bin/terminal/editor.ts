@@ -23,7 +23,6 @@ export async function openDraft(text: string, name: string, command: readonly st
 
 /**
  * `$VISUAL`, else `$EDITOR`, with their arguments; without either `vi`, where there is a terminal for it.
- *
  * @throws CometError `usage` where there is none
  */
 export function editorCommand(env: NodeJS.ProcessEnv, isTerminal: boolean): string[] {

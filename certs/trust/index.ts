@@ -79,7 +79,6 @@ export async function inspectTrust(paths: HomePaths, store: TrustStore, current:
 
 /**
  * Makes `store` trust the current root and no older one.
- *
  * @throws CometError `trust_failed`; what the store has by then is recorded
  */
 export async function trustRoot(paths: HomePaths, store: TrustStore, rootFile: string): Promise<void> {
@@ -96,7 +95,6 @@ export async function trustRoot(paths: HomePaths, store: TrustStore, rootFile: s
 
 /**
  * Removes every root of this home from `stores`: the recorded ones, the current one and the next one.
- *
  * @returns names of the stores that had one; ids of stores that were told to trust one and cannot be read
  * @throws CometError `trust_failed` when one is still there; it stays recorded
  */

@@ -44,7 +44,6 @@ export function engineClient(socket: string) {
 
 /**
  * The engine's API as commands use it: calls wait for an engine that is (re)starting.
- *
  * @throws from `call`: CometError `daemon_down` when no daemon runs, `daemon_unhealthy` when only its engine does not
  */
 export function getEngine(paths: HomePaths): EngineClient {
@@ -76,7 +75,6 @@ export function retryingClient(client: EngineClient, recover: (error: CometError
 
 /**
  * The one session whose id starts with `prefix`; the newest where none is asked for.
- *
  * @throws CometError `not_found`, `ambiguous_id` or `usage`
  */
 export async function sessionId(client: EngineClient, prefix: string | undefined): Promise<string> {

@@ -25,7 +25,6 @@ export interface Call {
 
 /**
  * The answer to `POST /v1/<operation>`, from the socket or the page. Never rejects.
- *
  * @param services  null while the engine starts
  */
 export async function runOperation(services: EngineServices | null, call: Call, log: Log): Promise<Reply> {

@@ -17,7 +17,6 @@ const COMMAND_MS = 3_600_000;
 /**
  * The engine's API: `POST /v1/<operation>` with a JSON body over a Unix socket, 0600. The engine that holds it is the
  * one writer of its home.
- *
  * @param onLost  called once when `socket` is no longer this one
  * @throws CometError `unsafe_file` when something else is at `socket`, `daemon_unhealthy` when another engine runs
  */

@@ -54,7 +54,6 @@ export interface EngineServices {
 export interface Ui {
   /**
    * Listens where it does not yet. `url` signs a browser in, once.
-   *
    * @throws CometError `not_allowed`, `port_in_use`, `unsafe_file`
    */
   open(): Promise<{ readonly url: string; readonly port: number /** Of `ui.port`. */; readonly wanted_port: number }>;

@@ -52,7 +52,6 @@ interface FinishRequest {
 /**
  * Summarizes the waiting turns of the sessions of a project that sent requests since a time: what they kept and recalled,
  * and the prompt tokens of the newest request. Null where none did.
- *
  * @param sessionId  the newest of them where it is not known, but none of `others`, which other terminals run
  */
 export async function finishSessions(
@@ -163,7 +162,6 @@ const MODES = { on: 'memory on', private: 'memory reads but keeps nothing', off:
 
 /**
  * "memory on · 12 memories of this project · 2 open items"
- *
  * @param passes  whether the session's requests pass through the proxy; otherwise nothing of it is kept
  */
 export function startLine({ mode, nodes, open, brief }: Omit<ProjectSummary, 'newest'>, passes = true): string {

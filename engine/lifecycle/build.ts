@@ -16,7 +16,6 @@ async function getStamp(): Promise<string> {
 
 /**
  * Looks whether an update put another build in the place of this one. What this process has not loaded by then is gone.
- *
  * @param onReplaced  called while `isIdle`, once the other build is whole
  */
 export function watchBuild(isIdle: () => boolean, onReplaced: () => void): void {
@@ -37,7 +36,6 @@ const RETRY_MS = 600_000;
 
 /**
  * A store that did not open, for a full disk or a native part that failed to load, may open in another process.
- *
  * @param isStoreless  no request or command runs, and memory is off
  */
 export function retryStore(isStoreless: () => boolean, onRetry: () => void): void {

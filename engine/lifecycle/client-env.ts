@@ -30,7 +30,6 @@ export function clientEnvironment(access: ProxyAccess, user: NodeJS.ProcessEnv):
 
 /**
  * The user's environment without the variables that `env`, `run` or Claude Code's settings set for us.
- *
  * @param bundle    our bundle, dropped from `NODE_EXTRA_CA_CERTS`
  * @param userExtra the file the user had there before, put back; null when there was none
  */

@@ -59,7 +59,6 @@ async function askStatus(socket: string, request: GuardRequest, timeoutMs: numbe
 
 /**
  * Exchanges one line of JSON.
- *
  * @returns null if no process listens there
  * @throws CometError `unsafe_file`, or `daemon_unhealthy` when the answer is late or no JSON
  */
@@ -95,7 +94,6 @@ async function exchangeLine(socket: string, line: string, timeoutMs: number): Pr
 
 /**
  * Stays connected until the other side closes or `signal` aborts. False when nothing listened.
- *
  * @param greeting  sent once connected
  */
 export async function heldOpen(socket: string, signal: AbortSignal, greeting?: GuardRequest): Promise<boolean> {
@@ -114,7 +112,6 @@ export async function heldOpen(socket: string, signal: AbortSignal, greeting?: G
 /**
  * The nonce of the guard behind `port`: together they identify a daemon. The request carries the token, so use only a
  * port that the guard's own socket named.
- *
  * @returns null when nothing listens there, or the listener does not know our token
  */
 export async function portNonce(port: number, token: string): Promise<string | null> {

@@ -42,7 +42,6 @@ export async function prepareAccess({ paths, env, term }: Context): Promise<Omit
 
 /**
  * The token that the proxy requires of its clients: 256 bits as base64url, created on first use.
- *
  * @throws CometError `unsafe_file` when its file is not private
  */
 export async function proxyToken(paths: HomePaths): Promise<string> {
@@ -100,7 +99,6 @@ export type StartResult = Awaited<ReturnType<typeof settled>>;
 
 /**
  * Makes sure that the daemon of this home runs. Two racing calls leave one daemon, and both succeed.
- *
  * @throws CometError `port_in_use` when another program has the port, `daemon_unhealthy` when no guard came up
  */
 export async function startDaemon(setup: DaemonSetup): Promise<StartResult> {
@@ -137,7 +135,6 @@ async function startAgain(setup: DaemonSetup, running: GuardStatus, isGone: bool
 
 /**
  * Asks the guard to drain and waits until it ends; never sends a signal.
- *
  * @param keepsPort  while sessions use the port, the guard stays and passes them through without memory
  * @param restarts  it is started again at once, which open pages are told
  * @returns the status of the stopped daemon, null when none ran; with `pass_through` where its guard stays
@@ -158,7 +155,6 @@ export async function stopDaemon(paths: HomePaths, { keepsPort = false, restarts
 
 /**
  * `problem`: why memory does not work although the guard runs; null when all is well.
- *
  * @param start  `fresh` is false when it ran before; `child` is the guard, where it stays in the foreground
  */
 async function settled(paths: HomePaths, deadline: number, start: { fresh: boolean; child: ChildProcess | null }) {
@@ -314,7 +310,6 @@ const PAUSE_MS = 1_000;
 /**
  * Registers a session with the guard for as long as this runs, and calls `revive` when the guard crashes: its socket
  * then remains without a listener, while a stopped guard removes it.
- *
  * @returns when `signal` is aborted
  */
 export async function watchGuard(socket: string, revive: () => Promise<void>, signal: AbortSignal): Promise<void> {

@@ -2,7 +2,6 @@ import type { Activity } from '../../memory/index.ts';
 
 /**
  * Each call runs the steps that are due, each once in a pause between requests.
- *
  * @param steps  `afterMs` since the last request
  */
 export function createIdleSteps(

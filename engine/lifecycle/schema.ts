@@ -44,7 +44,6 @@ const Stamp = z.looseObject({ schema: z.int().nonnegative(), upgradingTo: z.int(
 
 /**
  * Migrates the stores of the home to this program's schema, before any of them is opened.
- *
  * @returns what was changed, where something was
  * @throws CometError `schema_newer` when a newer program wrote them, began to, or the stamp cannot be read; nothing
  *   below the home may be written to then

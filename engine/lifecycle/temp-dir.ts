@@ -3,7 +3,6 @@ import { ensureDir } from '../../common/files.ts';
 
 /**
  * Makes the emptied `dir` the folder of temporary files: LanceDB leaves folders there, which the next start removes.
- *
  * @param env  the process's own environment
  */
 export async function useTempDir(env: NodeJS.ProcessEnv, dir: string): Promise<void> {

@@ -5,7 +5,6 @@ import type { Policy } from './index.ts';
 
 /**
  * Memory that captures, imports and recalls only what the user's policy allows.
- *
  * @param hidden  ids of memories that are about to be removed
  */
 export function guardMemory(memory: Memory, policy: Policy, hidden: () => ReadonlySet<string>): Memory {
@@ -90,7 +89,6 @@ export function createAccess(
   return {
     /**
      * A filter for the project of `within`; none where all of memory may be read.
-     *
      * @throws CometError `not_allowed` where memory is paused, or kept to the running session
      */
     projectFilter,

@@ -19,7 +19,6 @@ const BATCH = 32;
 /**
  * Titles as Claude Code's transcripts have them: that covers past sessions and titles given by hand, which the proxy
  * never sees. Nothing is stored; a transcript is read again when it has changed.
- *
  * @param redact  titles are written by a model that saw the session, so they may quote a secret
  */
 export function createSessionTitles(claudeDir: string, redact: (text: string) => string) {

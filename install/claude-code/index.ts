@@ -15,7 +15,6 @@ type SettingsPlan = Awaited<ReturnType<typeof planSettings>>;
 
 /**
  * What `editSettings` would change in Claude Code's settings file; changes nothing.
- *
  * @param values  variables to set under the file's `env`
  * @throws CometError `config_invalid` when the file is not plain JSON of the expected shape; it stays as it is
  */
@@ -29,7 +28,6 @@ export async function planSettings(file: string, values: Values) {
 
 /**
  * Carries out a plan that the user agreed to. A copy of the file is kept beside it.
- *
  * @throws CometError `config_invalid` when the file changed since it was planned, or another one is edited
  */
 export async function editSettings(paths: HomePaths, plan: SettingsPlan): Promise<{ readonly backup: string | null }> {
@@ -41,7 +39,6 @@ export async function editSettings(paths: HomePaths, plan: SettingsPlan): Promis
 
 /**
  * Which of the variables that were set the file no longer holds as `wanted`.
- *
  * @returns null when no file is edited
  * @throws CometError `config_invalid` when the file no longer parses
  */
@@ -63,7 +60,6 @@ function rejectComments(text: string, file: string): void {
 
 /**
  * Adds entries to a settings file of Claude Code or an editor, with a copy of the file beside it.
- *
  * @returns `backup` null where nothing had to be changed, or there was no file
  * @throws CometError `config_invalid` when the file is not a settings file, or holds what may not be replaced
  */
@@ -76,7 +72,6 @@ export async function installEntries(paths: HomePaths, name: EditName, settings:
 /**
  * Removes the entries from every file that is recorded, and from `files`. A variable that the user has set to another
  * value stays.
- *
  * @param own  variables, which are not recognized by themselves
  * @returns the files that were changed
  * @throws CometError `config_invalid` when a file no longer parses; it stays as it is
@@ -118,7 +113,6 @@ export async function readLinkedBlock(paths: HomePaths): Promise<string> {
 
 /**
  * Writes the part of the library again where the user has linked it, and nowhere else.
- *
  * @returns the files in which it is out of date, and why
  * @throws CometError `config_invalid` where the record is damaged
  */
@@ -146,7 +140,6 @@ async function replaceBlock(file: string, block: string): Promise<void> {
 
 /**
  * The state of each hook; `other`: of another folder or Node than the commands that were asked for.
- *
  * @throws as `installEntries`
  */
 export async function inspectHooks(settings: string, commands: HookCommands) {

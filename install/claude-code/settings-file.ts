@@ -8,7 +8,6 @@ import { parseJson } from '../../common/text.ts';
  *
  * Settings override the process environment. Where one of the files sets another value, the variables go into a
  * settings file for this process alone; arguments would show the token to other users.
- *
  * @returns `args`, with `--settings FILE` in front where that is needed; `problem`: why Claude Code would not use the
  *   proxy, or not trust it and so reach nothing; '' where all is well
  */

@@ -10,7 +10,6 @@ export { setVariables, VARIABLES_KEY } from './entries.ts';
 /**
  * Every editor that was set up, and the variables that are no longer as they were set; `wanted` null compares with what
  * was set then.
- *
  * @throws CometError `config_invalid`
  */
 export async function inspectEditors(paths: HomePaths, wanted: Values | null) {

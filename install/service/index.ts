@@ -20,7 +20,6 @@ export async function inspectService(plan: ServicePlan) {
 
 /**
  * Writes the service file and registers it with the manager; restores the former state when that fails.
- *
  * @throws CometError `service_failed`, `unsafe_file` where the user has a file of that name
  */
 export async function installService(paths: HomePaths, plan: ServicePlan, log: Log): Promise<void> {

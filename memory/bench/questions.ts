@@ -154,7 +154,6 @@ const PROMPT_CHARS = 420;
 /**
  * Questions that the turns themselves answer, made without a model, the newest first within each kind. A reference is
  * asked where its prompt was, everything else after the last turn.
- *
  * @param turns  of one project, oldest first
  */
 export function makeQuestions(turns: readonly PastTurn[]): Question[] {

@@ -36,7 +36,6 @@ const BATCH = 50;
 /**
  * Tells the turns to an empty memory in their order and asks each question when the turns before it were said, beside
  * BM25 over the same turns.
- *
  * @param turns  of one project, oldest first
  */
 export async function askQuestions(

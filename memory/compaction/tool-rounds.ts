@@ -107,7 +107,6 @@ export function createToolRounds(parts: Parts) {
     },
     /**
      * Writes a whole turn and returns it with all messages; null where the user removed it under another id.
-     *
      * @throws errors of the journal
      */
     async append(turn: CapturedTurn, stamp: Stamp): Promise<JournalTurn | null> {

@@ -52,7 +52,6 @@ const REPEATED = 3;
 
 /**
  * Memories of a time; one that was written late counts from then on.
- *
  * @returns only what says something by itself: no redirects, groups or tool rounds
  */
 export function listNodesSince(nodes: readonly MemoryNode[], sinceMs: number): readonly MemoryNode[] {

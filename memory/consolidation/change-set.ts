@@ -241,7 +241,6 @@ function singular(word: string): string {
 
 /**
  * Maps less used variants to the most used one; ties: the shorter, then the first in order.
- *
  * @param tags  with repetitions
  */
 export function canonicalTags(tags: readonly string[]): ReadonlyMap<string, string> {

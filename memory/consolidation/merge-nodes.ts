@@ -166,7 +166,6 @@ export function mayMerge(keeper: MemoryNode, younger: MemoryNode, rule: MergeRul
 /**
  * Older nodes absorb their nearest first; each node is absorbed at most once and a keeper never. Idempotent: no
  * mergeable pair is left.
- *
  * @param pairs  similar enough to merge
  * @param absorbedBefore  number of nodes that a keeper absorbed in earlier runs
  */
@@ -307,7 +306,6 @@ function isFree(node: MemoryNode | undefined, rule: ConsolidationRule): node is 
 /**
  * Union-find from the nearest pair on, skipping pairs that would exceed `maxSize`. Disjoint, and independent of the
  * order of the input.
- *
  * @returns members sorted by id, clusters by their first member
  */
 export function findClusters(pairs: readonly NodePair[], { minSize, maxSize }: typeof GROUP_SIZES) {

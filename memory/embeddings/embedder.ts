@@ -34,7 +34,6 @@ export interface Embedder {
 
 /**
  * Replaces a late or failed query vector by zeros, which match nothing.
- *
  * @param options.queryMs  after this, a query is searched by words only
  * @param options.report   called once per outage
  */

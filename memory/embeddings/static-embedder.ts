@@ -63,7 +63,6 @@ const MAX_CHARS = 20_000;
 
 /**
  * A vector without a model: words and their character 3- and 4-grams, hashed with a sign.
- *
  * @returns a unit vector, or all zeros for a text without words
  */
 export const hashVector = (text: string, dimensions: number): Float32Array => runAtOnce(hashWords(text, dimensions));
@@ -110,7 +109,6 @@ const HEADER_BYTES = 16;
 /**
  * The bytes of a table file: `CCSTATIC`, uint32 row count, uint32 dimensions, float32 scales, int8 rows, then the
  * vocabulary in UTF-8, one piece a line. Little endian. The numbers stay views of `bytes`.
- *
  * @throws Error if the bytes are not such a file
  */
 export function parseStaticTable(bytes: Uint8Array<ArrayBuffer>) {

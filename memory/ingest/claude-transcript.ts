@@ -24,7 +24,6 @@ const THINKING = new Set(['thinking', 'redacted_thinking']);
 /**
  * Reads Claude Code's transcript: one JSON line per prompt, tool result and content block of an answer, joined by
  * `parentUuid`. A rewound conversation has two turns with the same parent; both are read.
- *
  * @param sessionId  overrides the lines' session: a fork copies lines of another one
  * @param writtenMs  time for lines without a timestamp
  */

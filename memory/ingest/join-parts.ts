@@ -8,7 +8,6 @@ export type JoinedTurn = Omit<JournalTurn, 'messages'> & { readonly messages: re
 
 /**
  * Joins turns with the parts written before them, each message once.
- *
  * @param getName  canonical id
  * @returns `turns`: whole ones and the parts of incomplete ones, in order of arrival; `parts`: those and unfinished forms
  *   of the turns

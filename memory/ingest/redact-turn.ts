@@ -14,7 +14,6 @@ const BUFFERED_TOOL_CHARS = 4_000;
 
 /**
  * Redacts secrets and private spans, and hashes what is left.
- *
  * @param readEarlier  the stored turns of the session: secrets with a mark in them are known, also after a restart
  */
 export async function redactTurn(

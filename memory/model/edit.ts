@@ -117,7 +117,6 @@ export function pinnedLike(heir: MemoryNode, former: MemoryNode): MemoryNode {
 /**
  * Puts the model's nodes in the place of the drafts for the same turns. A draft's id goes to the node that has
  * its first turn; where that node has an id already, the draft stays as a pointer to it, so no id is ever lost.
- *
  * @param fresh  nodes of the model, covering every turn of the drafts
  * @returns      all nodes to save, the drafts that became pointers included
  */

@@ -105,7 +105,6 @@ export function createLibraryPages({ pageFiles, tasks, turnRegistry }: Parts) {
     },
     /**
      * What has to change for pages of an archive to be there.
-     *
      * @param isWhole  the archive is all that there was: what memory alone wrote since goes, and its texts win
      */
     async planRestore(pages: readonly ArchivedPage[], isWhole: boolean, nodes: readonly MemoryNode[]) {

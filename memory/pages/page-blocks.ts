@@ -152,7 +152,6 @@ function withoutMark(text: string): string {
 
 /**
  * The text with these blocks added, and others removed; null for a page of which nothing is left.
- *
  * @param isKnown  whether a block was here once: one that replaced it elsewhere, and here is another in its place, was
  *   changed on two machines. Both stay, and the one that came says so.
  */

@@ -29,7 +29,6 @@ export async function getCards(bus: Bus, own: string): Promise<Card[]> {
 
 /**
  * What a machine published can be removed with its key alone, which another membership would replace.
- *
  * @throws CometError `usage`
  */
 export function checkHeld(held: Membership, { url, scope, name }: JoinRequest): void {

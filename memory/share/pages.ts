@@ -19,7 +19,6 @@ function getPlace({ kind }: Pick<PageRef, 'kind'>, { places }: SharedBlocks): st
 
 /**
  * Changes of what people write into pages; a team gets them as memories, see `pageNodes`.
- *
  * @returns `order`: the block before each that is here; `faded`: went on this machine alone
  */
 export async function changedBlocks(

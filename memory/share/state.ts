@@ -76,7 +76,6 @@ export type Refusal = keyof typeof REFUSALS;
 
 /**
  * The card of a machine at first sight, or compared with the pinned one.
- *
  * @param scope  of this machine: the user's own are not mixed with those of a team; null where it is not known yet
  */
 export function checkCard(machine: string, row: Row, pinned: Card | null, scope: ShareScope | null): Card | Refusal {

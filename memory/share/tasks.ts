@@ -37,7 +37,6 @@ export async function changedTasks(
 /**
  * What becomes of a task that came: `keep` where it was changed here meanwhile, so that the change here leaves next;
  * `taken` where another task, made at another time, has its name.
- *
  * @param here  the file that the task has here
  */
 export function planTask(payload: TaskPayload, entry: SharedNode | undefined, here: TaskText | null) {

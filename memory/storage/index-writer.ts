@@ -67,7 +67,6 @@ export function createIndexer(deps: IndexerDeps) {
     /**
      * Fills the index of another embedder beside the one that serves, and lets it take over; what is there already is
      * left as it is. Stops between a few nodes, so that others get their turn.
-     *
      * @throws CometError `index_failed` where it is not complete, or what the index throws
      */
     async succeed(isStopping: () => boolean, progress: Progress): Promise<void> {

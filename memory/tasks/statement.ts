@@ -45,7 +45,6 @@ export function findTaskStatements(nodes: readonly MemoryNode[], turns: readonly
 /**
  * What a statement changes in an open task: a line of its context, and, in the user's own words, its time or that it is
  * done.
- *
  * @returns null where it says nothing new
  */
 export async function planTaskChange(task: Task, statement: TaskStatement): Promise<TaskPatch | null> {

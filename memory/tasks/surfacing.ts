@@ -196,7 +196,6 @@ const NEGLECTED_MS = { due: 3 * DAY_MS, untimed: 14 * DAY_MS } as const;
 
 /**
  * Open tasks for a brief, the most important first: due since the last brief or within a day, and neglected ones.
- *
  * @param sinceMs  time of the last brief
  */
 export async function taskLines(listing: TaskListing, { sinceMs, nowMs }: { sinceMs: number; nowMs: number }) {

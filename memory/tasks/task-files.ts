@@ -14,7 +14,6 @@ export interface TaskFiles {
   add(stem: string, task: Omit<Task, 'name'>): Promise<Task>;
   /**
    * Sets these values in the file as it is now; a new status moves it.
-   *
    * @param month  `2026-11`, where a task that becomes done is filed
    * @throws CometError `not_found`, `node_invalid`
    */

@@ -25,7 +25,6 @@ const EXPECTED =
 /**
  * Reads a time or a cron form in this machine's time zone. The parsers are loaded for what is neither `now` nor a whole
  * ISO time.
- *
  * @param nowMs  what relative times refer to
  * @returns the trigger, or what is wrong with the text
  */
@@ -140,7 +139,6 @@ export async function triggerProblem(task: Task): Promise<string | null> {
 
 /**
  * The time for which a trigger is due now: of several that were missed the latest; null where none is.
- *
  * @param past.firedMs  the trigger time that was surfaced last; null for none
  */
 export async function dueTime(

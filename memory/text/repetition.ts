@@ -70,7 +70,6 @@ export function withoutFolder(plain: string, dir: string | null): string {
 
 /**
  * Hashes of the places in a text and of each five words in a row; a path is one word.
- *
  * @param plain  see `plainText`
  * @param dir  working directory: its path, a beginning of it and what is in it are no places
  */
@@ -201,7 +200,6 @@ export function repeatedLines(
 
 /**
  * For each line of a text, whether its paragraph repeats something; a sequence may go over the end of one.
- *
  * @param isRepeated  of a shingle
  * @param dir  see `getShingles`
  */

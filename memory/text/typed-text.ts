@@ -183,7 +183,6 @@ export const getOwn = (spoken: readonly SpokenStatement[]): Statement[] =>
 /**
  * Whose words the statements of a prompt are, by paragraphs: one that speaks as a person does is the user's, one that is
  * led in, copied from a terminal or repeats the answer before is shown.
- *
  * @param typed  the text of all statements
  * @param heard  what the assistant said before
  */

@@ -16,7 +16,6 @@ const WATCH_MS = 500;
 
 /**
  * JSON lines over a 0600 socket in a 0700 directory, one request per connection.
- *
  * @param onLost  called once when `file` is no longer this socket
  * @throws CometError `port_in_use` when another guard answers, `unsafe_file` when the path is not a socket of this user
  */

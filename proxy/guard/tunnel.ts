@@ -18,7 +18,6 @@ const NUMBER = /^(?:[0-9]+|0x[0-9a-f]*)$/;
 
 /**
  * Parses the target of a CONNECT. Accepts only `host:port` without scheme, user, path, zone or blanks.
- *
  * @returns null unless it is a host name, an IPv4 address or a bracketed IPv6 address, with a port from 1 to 65535
  * Source: RFC 9112 §3.2.3; a host whose last label is a number is an IPv4 address or invalid (WHATWG URL).
  */
@@ -93,7 +92,6 @@ export async function sendConnect(authority: string, headers: Record<string, str
 /**
  * A connection to the engine after its answer to CONNECT; `declined` when the engine must not intercept now. With
  * `client`, the connection is the lease of a handed-over client: its end ends the client's connection.
- *
  * @throws when the engine cannot be reached or does not answer in time
  */
 export async function connectToEngine(
@@ -141,7 +139,6 @@ export function pipeBothWays(client: net.Socket, remote: net.Socket): void {
 
 /**
  * Ends a piped connection at rest: its client then opens another one.
- *
  * @param restMs  it rests once nothing has come for so long since bytes of the upstream; a request that waits does not
  */
 export function endAtRest(client: net.Socket, remote: net.Socket, restMs: number, mayEnd: () => boolean): void {

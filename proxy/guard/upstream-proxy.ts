@@ -78,7 +78,6 @@ function isInRange(entry: string, host: string): boolean {
 
 /**
  * A connection to `target` through the user's own proxy.
- *
  * @throws CometError with the proxy's answer: `upstream_failed` where it refuses this host, else `upstream_proxy_failed`
  */
 export async function connectViaProxy(proxy: UpstreamProxy, target: Authority, timeoutMs: number): Promise<net.Socket> {

@@ -48,7 +48,6 @@ const CONNECT_MS = 15_000;
 /**
  * HTTP/1.1 to one origin over kept-alive connections. Never retries, never follows a redirect, never times out a silent
  * stream. The certificate must match the origin's host; the request's Host header does not matter.
- *
  * @throws CometError `ca_unreadable`
  */
 export function createUpstream(options: UpstreamOptions) {

@@ -173,7 +173,6 @@ const SHARED_CHARS = 100;
 /**
  * One JSON line per receipt and one per long text, because every request of a conversation adds the same texts. Each
  * receipt is encoded once, because a replace writes hundreds of them again.
- *
  * @param redact  applied to each added text
  */
 export function openReceiptFile(file: string, redact: (text: string) => string): ReceiptStore {

@@ -117,7 +117,6 @@ export type LedgerStore = RecordStore<LedgerRecord>;
 
 /**
  * One JSON line per record. Not synced: a power cut may lose the newest figures, never a request.
- *
  * @param report  called once when records could not be read
  */
 export function openLedgerFile(file: string, report: (message: string) => void): LedgerStore {

@@ -64,7 +64,6 @@ export function openPlanStore(dir: string) {
     },
     /**
      * Records of a session keep their order.
-     *
      * @param durable  resolve once the record is on disk (fsynced)
      * @param whole    the session's other records, written again when its file was deleted
      */
@@ -340,7 +339,6 @@ export class PlanIndex {
    * finds the plan of that time. Without one, forks and resumed sessions find their parent's plan: a prefix without an
    * answer in another session is another conversation, and a session that sent a prefix itself is no fork from there on,
    * even where its answers read the same, because their thinking is bound to what it sent.
-   *
    * @param scope  `answered` ignores prefixes without an answer in the session itself too; `subagent` knows the plans of
    *   subagents only, all others do not know them
    */

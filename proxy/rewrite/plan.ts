@@ -97,7 +97,6 @@ export function describeUse(view: ConversationView, atMs: number) {
 
 /**
  * The record that makes `plan` usable.
- *
  * @param extended  the plan that `plan` may extend in place, under its id; without it `plan` is written whole
  */
 export function createPlanRecord(extended: EpochPlan | null, plan: EpochPlan, use: ServedUse): PlanRecord {

@@ -8,7 +8,6 @@ import { type Cut, type EpochPlan, locatePlan, type RewriteResult, type RoundCut
 
 /**
  * The receipt of a request without a response yet.
- *
  * @param rewrite  null when the received bytes went upstream
  * @param slice    what a hook gave the subagent; null where none did
  */

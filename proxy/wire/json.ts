@@ -36,7 +36,6 @@ export interface PreviousScan {
 /**
  * Finds the slices of a JSON object without decoding it. Parsing and serializing would change numbers beyond 2^53 and
  * lone surrogates, and thereby the bytes that signed thinking is bound to.
- *
  * @param previous  skips what is equal; at least one message
  * @returns null unless the body is one object with matching brackets, a `messages` array and unique fields
  */

@@ -17,7 +17,6 @@ const SHELLS = 8;
 
 /**
  * Ids as the engine takes them: `last` is the newest memory of the current project, or of all where it has none.
- *
  * @throws CometError `not_found`
  */
 export async function memoryIds(context: Context, client: EngineClient, inputs: readonly string[]): Promise<string[]> {

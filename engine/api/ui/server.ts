@@ -46,12 +46,7 @@ export interface UiServerOptions {
 
 export type UiServer = Awaited<ReturnType<typeof openUiServer>>;
 
-/**
- * The dashboard's listener on 127.0.0.1.
- *
- * @param ports  tried in order; 0 takes any
- * @throws CometError `port_in_use`
- */
+/** The dashboard's listener on 127.0.0.1. @param ports  tried in order; 0 takes any @throws CometError `port_in_use` */
 export async function openUiServer(ports: readonly number[], options: UiServerOptions) {
   let port = 0;
   const app = createApp(options, () => port);

@@ -13,7 +13,6 @@ export type UiSessions = ReturnType<typeof createUiSessions>;
 /**
  * Tokens are held in memory and work once. A cookie is valid by its signature, so that it survives a restart of the
  * engine; removing the key ends every session.
- *
  * @param key  of the signatures
  */
 export function createUiSessions(key: string, now: () => number) {

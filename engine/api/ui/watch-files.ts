@@ -16,7 +16,6 @@ export function libraryFolders(dir: string, paths: Pick<HomePaths, 'libraryDir' 
 /**
  * Reports every change of a file directly in these folders. A folder that is missing is followed once it
  * is there; where the system allows no more watches, nothing is reported.
- *
  * @returns ends it
  */
 export function followFolders(folders: readonly string[], changed: () => void): () => void {

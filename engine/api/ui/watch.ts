@@ -14,7 +14,6 @@ export type Watch = ReturnType<typeof createWatch>;
 
 /**
  * Compares what the engine counts, only while a page follows: nothing is added to the path of a request.
- *
  * @param folders  of files that people edit by hand
  */
 export function createWatch(services: () => EngineServices, folders: readonly string[] = []) {

@@ -18,7 +18,6 @@ const SERVES = 'SERVES';
 /**
  * Opens the index of an embedder, which has a folder of its own below `dir`. Where only that of another embedder has
  * ever served, that one continues to serve, and the new one is its successor: see `SearchIndex.successor`.
- *
  * @throws CometError `index_failed`
  */
 export async function openIndexHome(options: IndexHomeOptions): Promise<OpenedIndex> {

@@ -46,7 +46,6 @@ const NAMES: Readonly<Record<string, string>> = {
 
 /**
  * A table for each machine, `machines/<id>.lance`, and one that names them all.
- *
  * @param options.uri  a folder, `s3://bucket/prefix`, `gs://…`, `az://…` or `db://name`
  * @param options.env  holds endpoint and credentials. They are passed on, never stored
  * @param ownEnv  of the process, where the library for AWS looks for a profile and its files

@@ -19,7 +19,6 @@ export const isHidden = (dir: string, file: string): boolean => file.includes(`$
 
 /**
  * Markdown files below a directory that are not hidden, each parsed again only after a change.
- *
  * @param parse  given null where the file is not UTF-8, and what the file was before, where that is known
  * @param decode  how a file is read
  */

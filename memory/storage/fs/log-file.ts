@@ -147,7 +147,6 @@ export function encodeFrame(payload: Buffer): Buffer {
 
 /**
  * Reads every frame whose checksum holds; where one does not, the next one is looked for byte by byte.
- *
  * @returns `soundBytes`: the file may be cut here without losing a frame. `damage`: `torn` where the last write did not
  *   end, `corrupt` where bytes between or after whole frames were lost
  */

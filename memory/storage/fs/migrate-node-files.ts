@@ -20,7 +20,6 @@ export type MigratedFiles = Awaited<ReturnType<typeof migrateNodeFiles>>;
 /**
  * Rewrites node files and briefs of schema 1 in the form of schema 2. It may be killed at any write and run again: a file
  * is copied before it is changed, copied once, and both forms can be read.
- *
  * @param dirs.backupDir  gets a copy of every file before the first is changed
  * @returns `files`: written in the new form; `kept`: files and sections that do not validate, and stay as they are
  */

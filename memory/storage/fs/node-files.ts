@@ -323,7 +323,6 @@ export function fits(document: NodeDocument, head: FileHead): boolean {
 
 /**
  * Inserts or replaces sections by id; all else stays as it is.
- *
  * @returns the document, and the sections that did not validate and had to give way
  */
 export function withNodes(document: NodeDocument, nodes: readonly MemoryNode[]) {

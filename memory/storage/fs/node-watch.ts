@@ -49,7 +49,6 @@ export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOption
   return {
     /**
      * Resolves when nothing that happens from now on is missed.
-     *
      * @param changed  is given the markdown files that were written, moved or removed, once they have come to rest; our
      *   own writes are among them
      */

@@ -294,7 +294,6 @@ export function getRemote(directory: string): (Repository & { readonly remote: s
  * Reads the git root by walking up to `.git` and the remote from its config; no git is run.
  * The key is `host/owner/repo` where there is a remote, else the root, else the directory itself. A directory of
  * another system is its own key.
- *
  * @param joined  the folders that may have the project of their remote; all without it
  */
 export function createProjectOf(now: () => number, joined: JoinedFolders | null = null): ProjectOf {

@@ -64,7 +64,6 @@ const SKIPPED_AT = 2;
 /**
  * The marks in force are in `reading`, overwritten in place: that costs microseconds, and outlives the process without
  * a sync. What a process died of is appended to `crashes`.
- *
  * @param version  counts only its own crashes: another one may read what this one cannot
  * @param onMark   called with each marked turn, before the work
  */

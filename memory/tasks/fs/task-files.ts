@@ -37,7 +37,6 @@ const getKey = (name: string): string => name.toLowerCase();
 /**
  * Tasks as `active/NAME.md`, `blocked/NAME.md` and `done/YYYY-MM/NAME.md`, read again before each change. Nothing is
  * created before the first write, so that a folder which cannot be written to can still be read.
- *
  * @param exclusive  held during each change, inbox pages included
  */
 export async function openTaskFiles(
