@@ -276,8 +276,8 @@ function inWordsOf(batch: Batch) {
 }
 
 /**
- * Kept by the node that ends an open item or a decision, so that it counts again without that. External text ends
- * nothing of the user's, unless the user speaks of it there.
+ * Kept by the node that ends an open item or a decision, so that it counts again without that. In turns with external
+ * text only an item that is not the user's ends, unless the user speaks of it there.
  */
 function closedBy(turns: readonly TurnText[]) {
   const isClean = turns.every(({ origin }) => isCleanOrigin(origin));
@@ -285,7 +285,8 @@ function closedBy(turns: readonly TurnText[]) {
   return ({ kind, text, origin }: KnownStatement): Pick<ProposedNode, 'open' | 'decisions'>[] => {
     const words = uniqueTokens(text);
     const isSaid = words.filter((word) => said.has(word)).length >= SAME_ITEM * words.length;
-    const [last] = origin === 'user' && !isClean && !isSaid ? [] : turns.slice(-1);
+    const mayEnd = isClean || isSaid || (kind === 'open' && origin !== 'user');
+    const [last] = mayEnd ? turns.slice(-1) : [];
     if (last === undefined || kind === 'fact') return [];
     const at = new Date(last.atMs).toISOString();
     const item = { text, origin, turn: last.turnId, bucket: 'episode' };

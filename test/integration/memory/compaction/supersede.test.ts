@@ -284,61 +284,48 @@ describe('with a model', () => {
     });
   });
 
+  const TODO = 'Remember: write the changelog for the release.';
+  const CHECK = 'Somebody checks the link in the changelog.';
+  const MONDAYS = 'The release goes out on Mondays.';
   test.each([
+    ['of the project', 'Go on with the mailer.', null, []],
     [
-      'a turn of the project settles it',
-      'Go on with the mailer.',
-      'The mailer retries; the changelog is written.',
-      null,
-      true,
-    ],
-    [
-      'the user speaks of it beside a web page',
+      'with a web page in which the user speaks of it',
       'Is the changelog for the release written?',
-      'It is.',
       'WebFetch',
-      true,
+      [MONDAYS],
     ],
-    ['only a web page says so', 'Go on with the mailer.', 'Release 4 is out, changelog and all.', 'WebFetch', false],
-  ])(
-    'it is shown what is open and decided, and what it says has ended is closed where %s',
-    async (_, prompt, answer, tool, isOver) => {
-      const disk = createDisk();
-      const item = 'Remember: write the changelog for the release.';
-      const model = scriptedModel({
-        sense: () => calmReading,
-        compact: (input) => {
-          const [{ user = '', turnId = '' } = {}] = input.turns;
-          const result = oneNode(input, user);
-          const open = user.includes('Remember') ? [{ text: item, turn: turnId, bucket: 'episode' }] : [];
-          const decided = {
-            text: 'The release goes out on Mondays.',
-            by: 'assistant',
-            turn: turnId,
-            bucket: 'episode',
-          } as const;
-          const decisions = open.map(() => decided);
-          const revises = (input.known ?? []).filter(({ kind }) => kind !== 'fact');
-          return { ...result, nodes: result.nodes.map((node) => ({ ...node, open, decisions, revises })) };
-        },
-      });
-      const memory = await start(disk, { llm: 'claude', model });
-      const read = tool === null ? [] : toolRound(tool, { url: 'https://example.org' }, 'Release 4 is out.');
-      const done = [...read, message('assistant', [{ type: 'text', text: answer }])];
-      await tell(memory, talk(item, 'Noted.', at(0)));
-      const items = () => memory.library.listItems({}).flatMap(({ kind, text }) => (kind === 'outcome' ? [] : text));
-      const both = [item, 'The release goes out on Mondays.'];
-      expect(items()).toEqual(both);
-      await tell(memory, getTurn(prompt, done, at(1)));
-      const known = model.compacted.map((input) => input.known?.filter(({ kind }) => kind !== 'fact'));
-      expect(known.map((each) => each?.map(({ text }) => text))).toEqual([[], both]);
-      expect(items()).toEqual(isOver ? [] : [item]);
-      if (!isOver) return;
-      const closing = [...disk.nodes.values()].find(({ open }) => open?.some(({ closed }) => closed !== undefined));
-      await memory.library.remove([closing?.node_id ?? '']);
-      expect(items()).toEqual(both);
-    },
-  );
+    ['with a web page', 'Go on with the mailer.', 'WebFetch', [TODO, MONDAYS]],
+  ])('it is shown what is open and decided, and may end it in a turn %s', async (_, prompt, tool, left) => {
+    const disk = createDisk();
+    const model = scriptedModel({
+      sense: () => calmReading,
+      compact: (input) => {
+        const [{ user = '', turnId: turn = '' } = {}] = input.turns;
+        const result = oneNode(input, user);
+        const said = { turn, bucket: 'episode' } as const;
+        const isFirst = user === TODO;
+        const open = isFirst ? [TODO, CHECK].map((text) => ({ ...said, text })) : [];
+        const decisions = isFirst ? [{ ...said, text: MONDAYS, by: 'assistant' as const }] : [];
+        const revises = (input.known ?? []).filter(({ kind }) => kind !== 'fact');
+        return { ...result, nodes: result.nodes.map((node) => ({ ...node, open, decisions, revises })) };
+      },
+    });
+    const memory = await start(disk, { llm: 'claude', model });
+    const read = tool === null ? [] : toolRound(tool, { url: 'https://example.org' }, 'Release 4 is out.');
+    const done = [...read, message('assistant', [{ type: 'text', text: 'Done.' }])];
+    await tell(memory, talk(TODO, `Noted. ${CHECK} ${MONDAYS}`, at(0)));
+    const items = () => memory.library.listItems({}).flatMap(({ kind, text }) => (kind === 'outcome' ? [] : text));
+    const all = items();
+    expect(all).toEqual([TODO, CHECK, MONDAYS]);
+    await tell(memory, getTurn(prompt, done, at(1)));
+    const known = model.compacted.map((input) => input.known?.filter(({ kind }) => kind !== 'fact'));
+    expect(known.map((each) => each?.map(({ text }) => text))).toEqual([[], all]);
+    expect(items()).toEqual(left);
+    const closing = [...disk.nodes.values()].find(({ open }) => open?.some(({ closed }) => closed !== undefined));
+    await memory.library.remove([closing?.node_id ?? '']);
+    expect(items()).toEqual(all);
+  });
 
   test('what was revised while it thought stays revised in what it writes', async () => {
     const disk = createDisk();
