@@ -39,8 +39,9 @@ export function createModelBriefs({ nodeFiles, turnRegistry }: Pick<ServiceParts
       const stored = await read(batch);
       if (kept === undefined || getTexts(stored) !== kept.written) return stored;
       const known = new Set([...kept.turns, ...batch.turns.map(({ turnId }) => turnId)]);
-      const added = stored.filter((claim) => claim.sources.some((id) => !known.has(id)) && !tellsState(claim));
-      return [...kept.claims.filter(stands), ...added];
+      const own = new Set(kept.claims.map(({ text }) => text));
+      const isNew = ({ text, sources }: Claim): boolean => !own.has(text) && sources.some((id) => !known.has(id));
+      return [...kept.claims.filter(stands), ...stored.filter((claim) => isNew(claim) && !tellsState(claim))];
     },
     async readAll(sessionId: string): Promise<readonly SourcedClaim[]> {
       const brief = await nodeFiles.readBrief(sessionId);
