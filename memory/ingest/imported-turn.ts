@@ -93,11 +93,14 @@ export function withSessionDirectory<T extends Pick<ImportedTurn, 'projectDir'>>
   turns: readonly T[],
   projects: readonly string[],
 ): T[] {
+  const entered = new Map<string, string>();
   return turns.map((turn, at) => {
-    const isAbove = ({ projectDir }: T, before: number): boolean =>
-      projectDir !== null && projects[before] === projects[at] && isBelow(turn.projectDir ?? '', projectDir);
-    const above = turns.slice(0, at).find(isAbove);
-    return above === undefined ? turn : { ...turn, projectDir: above.projectDir };
+    const { projectDir } = turn;
+    if (projectDir === null) return turn;
+    const above = [...entered].find(([dir, project]) => project === projects[at] && isBelow(projectDir, dir));
+    if (above !== undefined) return { ...turn, projectDir: above[0] };
+    entered.set(projectDir, projects[at] ?? '');
+    return turn;
   });
 }
 
