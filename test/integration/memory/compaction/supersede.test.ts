@@ -284,7 +284,7 @@ describe('with a model', () => {
     });
   });
 
-  const TODO = 'Remember: write the changelog for the release.';
+  const LEFT = 'Remember: write the changelog for the release.';
   const CHECK = 'Somebody checks the link in the changelog.';
   const MONDAYS = 'The release goes out on Mondays.';
   test.each([
@@ -295,7 +295,7 @@ describe('with a model', () => {
       'WebFetch',
       [MONDAYS],
     ],
-    ['with a web page', 'Go on with the mailer.', 'WebFetch', [TODO, MONDAYS]],
+    ['with a web page', 'Go on with the mailer.', 'WebFetch', [LEFT, MONDAYS]],
   ])('it is shown what is open and decided, and may end it in a turn %s', async (_, prompt, tool, left) => {
     const disk = createDisk();
     const model = scriptedModel({
@@ -304,8 +304,8 @@ describe('with a model', () => {
         const [{ user = '', turnId: turn = '' } = {}] = input.turns;
         const result = oneNode(input, user);
         const said = { turn, bucket: 'episode' } as const;
-        const isFirst = user === TODO;
-        const open = isFirst ? [TODO, CHECK].map((text) => ({ ...said, text })) : [];
+        const isFirst = user === LEFT;
+        const open = isFirst ? [LEFT, CHECK].map((text) => ({ ...said, text })) : [];
         const decisions = isFirst ? [{ ...said, text: MONDAYS, by: 'assistant' as const }] : [];
         const revises = (input.known ?? []).filter(({ kind }) => kind !== 'fact');
         return { ...result, nodes: result.nodes.map((node) => ({ ...node, open, decisions, revises })) };
@@ -314,10 +314,10 @@ describe('with a model', () => {
     const memory = await start(disk, { llm: 'claude', model });
     const read = tool === null ? [] : toolRound(tool, { url: 'https://example.org' }, 'Release 4 is out.');
     const done = [...read, message('assistant', [{ type: 'text', text: 'Done.' }])];
-    await tell(memory, talk(TODO, `Noted. ${CHECK} ${MONDAYS}`, at(0)));
+    await tell(memory, talk(LEFT, `Noted. ${CHECK} ${MONDAYS}`, at(0)));
     const items = () => memory.library.listItems({}).flatMap(({ kind, text }) => (kind === 'outcome' ? [] : text));
     const all = items();
-    expect(all).toEqual([TODO, CHECK, MONDAYS]);
+    expect(all).toEqual([LEFT, CHECK, MONDAYS]);
     await tell(memory, getTurn(prompt, done, at(1)));
     const known = model.compacted.map((input) => input.known?.filter(({ kind }) => kind !== 'fact'));
     expect(known.map((each) => each?.map(({ text }) => text))).toEqual([[], all]);
