@@ -34,7 +34,7 @@ export const StatedItem = z.object({
   text: z.string().min(1),
   origin,
   turn: z.string(),
-  /** The user's word that it is over. */
+  /** That it is over, by the user's word or what a model read in later turns. */
   closed: z.object({ at: iso, as: z.enum(['done', 'dropped']) }).optional(),
   bucket,
 });

@@ -154,7 +154,7 @@ function getItems(kind: 'open' | 'decided'): (node: MemoryNode) => StateItem[] {
 /** A note is a text like a document, unless the user noted an open item or a decision. */
 const isStated = ({ open = [], decisions = [] }: MemoryNode): boolean => open.length + decisions.length > 0;
 
-/** Whether the user said that an item is over, in whatever memory of before that it stands. */
+/** Whether the user or a model said that an item is over, in whatever memory of before that it stands. */
 function findClosed(nodes: readonly MemoryNode[], list: 'open' | 'decisions'): (item: StateItem) => boolean {
   const over = nodes
     .flatMap((node) => node[list] ?? [])
