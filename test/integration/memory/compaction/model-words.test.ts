@@ -144,7 +144,7 @@ test('a node of what the user typed is the conversation’s, whatever words find
 
 test('a to-do in a model’s words makes a task in those of the user, once, and none in those of a tool', async () => {
   const prompt =
-    'Two to-dos: Mara has to ask ops for the parcels role by Thursday 3 December, and I must write the migration by Monday. The label printer gets a new driver after the trip.';
+    'Two to-dos: Mara has to ask ops for the parcels role by Thursday 3 December, and I must write the migration by Monday. The label printer gets a new driver after the trip. Commit this.';
   const rounds = toolRound('Read', { file_path: `${cwd}/a.md` }, 'Somebody has to delete the old invoices in January.');
   const compact = ({ turns: [shown] }: SummaryInput): SummaryResult => {
     const turn = shown?.turnId ?? '';
@@ -153,6 +153,7 @@ test('a to-do in a model’s words makes a task in those of the user, once, and 
       'Ask ops for the parcels role (Mara)',
       'Install the new driver of the label printer',
       'Delete the old invoices in January',
+      'Commit the migration of the parcels to its branch',
     ];
     const node: SummaryResult['nodes'][number] = {
       ...{ title: 'To-dos', summary: 'To-dos', outcome: '', decisions: [], values: [], trigger: 'When I plan' },

@@ -126,4 +126,6 @@ test('rules fill in what a model told in no claim of clean origin, and the goal,
     'Open: renew the key',
     'Next: ship',
   ]);
+  const long = [told(`Goal: ${'a queue '.repeat(30)}`), told('Open: renew the key')];
+  expect(withSpareClaims({ active: [], hints: [] }, { active: long, hints: [] }).active).toEqual(long.slice(1));
 });

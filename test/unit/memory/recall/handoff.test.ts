@@ -49,6 +49,20 @@ describe('what a session is handed over', () => {
     expect(handed([dated], 20, told)).toEqual(['- [mem_20260301_100100_00000a] done: Piece 1']);
   });
 
+  it('is a decision without the words of the user where both do not fit', () => {
+    const decided = (text: string): MemoryNode => ({
+      ...node(1),
+      open: [],
+      decisions: [{ text, turn: 't1', origin: 'assistant', by: 'user' }],
+    });
+    const words = 'can we also print the prompt here? The session id has no real value';
+    const sentence = 'The overwrite warning prints the prompt instead of the session id';
+    const head = '- [mem_20260301_100100_00000a] decided: ';
+    expect(handed([decided(`${sentence}: “${words}”`)])).toEqual([head + sentence]);
+    expect(handed([decided(`Print the prompt in the warning: “${words}”`)])[0]).toContain(words.slice(0, 20));
+    expect(handed([decided(`Prompt: “${words}, and no one can tell one from another by it”`)])[0]).toContain('can we');
+  });
+
   it('is what came of it where a model gives its subject as the title, unless that is a stranger’s', () => {
     const own = { ...node(1), author: { by: 'model', model: 'haiku' } as const, open: [], decisions: [] };
     expect(handed([own])).toEqual(['- [mem_20260301_100100_00000a] done: Piece 1 went out with version 1.']);
