@@ -46,7 +46,7 @@ interface Rule {
 }
 
 const word = (source: string): Pick<Rule, 'hint' | 'sign'> => ({
-  hint: new RegExp(source.replaceAll(AHEAD, ''), 'iu'),
+  hint: new RegExp(source.replace(AHEAD, '').replace(BEHIND, ''), 'iu'),
   sign: new RegExp(`(?<![\\p{L}\\p{N}_])(?:${source})(?:['’]s)?(?![\\p{L}\\p{N}_])`, 'giu'),
 });
 /** Chinese and Korean set no spaces around words, and Korean adds particles. */
@@ -100,7 +100,7 @@ const AGO = (before: string, after: string): string =>
 const lastWeek = (_: Groups, today: Day): Span => [addDays(today, daysToMonday(today) - 14), 7];
 const lastMonth = (_: Groups, { year, month }: Day): Span => monthOf({ year, month: month - 1 });
 
-const PAST_RULES: readonly (Pick<Rule, 'sign'> & { readonly getSpan: (match: Groups, today: Day) => Span })[] = [
+const PAST_RULES: readonly (Pick<Rule, 'hint' | 'sign'> & { readonly getSpan: (match: Groups, today: Day) => Span })[] = [
   { ...word('day before yesterday|vorgestern|anteayer'), getSpan: (_, today) => [addDays(today, -2), 1] },
   { ...word('yesterday|gestern|ayer|last night'), getSpan: (_, today) => [addDays(today, -1), 1] },
   { sign: script('昨天|어제'), getSpan: (_, today) => [addDays(today, -1), 1] },
@@ -120,7 +120,8 @@ const PAST_RULES: readonly (Pick<Rule, 'sign'> & { readonly getSpan: (match: Gro
 /** The first past days that a text names relative to now, from the start of the first to the end of the last. */
 export function findPastDays(text: string, nowMs: number) {
   const today = getDay(nowMs);
-  for (const { sign, getSpan } of PAST_RULES) {
+  for (const { hint, sign, getSpan } of PAST_RULES) {
+    if (hint?.test(text) === false) continue;
     const [match] = text.matchAll(sign);
     if (match === undefined) continue;
     const [first, days] = getSpan([...match], today);
