@@ -100,7 +100,7 @@ const AGO = (before: string, after: string): string =>
 const lastWeek = (_: Groups, today: Day): Span => [addDays(today, daysToMonday(today) - 14), 7];
 const lastMonth = (_: Groups, { year, month }: Day): Span => monthOf({ year, month: month - 1 });
 
-const PAST_RULES: readonly (Pick<Rule, 'hint' | 'sign'> & { readonly getSpan: (match: Groups, today: Day) => Span })[] = [
+const PAST_RULES: readonly (Omit<Rule, 'getDate'> & { readonly getSpan: (match: Groups, today: Day) => Span })[] = [
   { ...word('day before yesterday|vorgestern|anteayer'), getSpan: (_, today) => [addDays(today, -2), 1] },
   { ...word('yesterday|gestern|ayer|last night'), getSpan: (_, today) => [addDays(today, -1), 1] },
   { sign: script('昨天|어제'), getSpan: (_, today) => [addDays(today, -1), 1] },
@@ -121,8 +121,7 @@ const PAST_RULES: readonly (Pick<Rule, 'hint' | 'sign'> & { readonly getSpan: (m
 export function findPastDays(text: string, nowMs: number) {
   const today = getDay(nowMs);
   for (const { hint, sign, getSpan } of PAST_RULES) {
-    if (hint?.test(text) === false) continue;
-    const [match] = text.matchAll(sign);
+    const [match] = hint?.test(text) === false ? [] : text.matchAll(sign);
     if (match === undefined) continue;
     const [first, days] = getSpan([...match], today);
     return { words: match[0], fromMs: startOf(first), toMs: startOf(addDays(first, days)) };
