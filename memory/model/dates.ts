@@ -46,7 +46,7 @@ interface Rule {
 }
 
 const word = (source: string): Pick<Rule, 'hint' | 'sign'> => ({
-  hint: new RegExp(source.replace(AHEAD, '').replace(BEHIND, ''), 'iu'),
+  hint: new RegExp(source.replaceAll(AHEAD, '').replaceAll(BEHIND, ''), 'iu'),
   sign: new RegExp(`(?<![\\p{L}\\p{N}_])(?:${source})(?:['’]s)?(?![\\p{L}\\p{N}_])`, 'giu'),
 });
 /** Chinese and Korean set no spaces around words, and Korean adds particles. */
