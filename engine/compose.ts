@@ -428,11 +428,7 @@ async function openStores(paths: HomePaths, redactor: Redactor, log: Log): Promi
 }
 
 /** Settings of `share` hold as soon as they are in the file, so that `comet-cc share` needs no restart. */
-function shareOptions(
-  env: NodeJS.ProcessEnv,
-  { configFile }: Pick<HomePaths, 'configFile'>,
-  { keepsHere }: Pick<Policy, 'keepsHere'>,
-) {
+function shareOptions(env: NodeJS.ProcessEnv, { configFile }: HomePaths, { keepsHere }: Policy) {
   let latest: { readonly stamp: string; readonly settings: ShareSettings } | null = null;
   return {
     settings(): ShareSettings {

@@ -38,10 +38,7 @@ function judged(openai: Config['openai'], host: string, { status, body }: { stat
 }
 
 /** An endpoint is asked for one vector of one word. */
-export async function checkEmbedder(
-  { embedder, embedding }: Pick<Config, 'embedder' | 'embedding'>,
-  env: NodeJS.ProcessEnv,
-): Promise<Check> {
+export async function checkEmbedder({ embedder, embedding }: Config, env: NodeJS.ProcessEnv): Promise<Check> {
   if (embedder !== 'endpoint') return good('embedder', embedder);
   const options = { ...embedding, timeoutMs: ANSWER_MS, env, redact: (text: string) => text };
   try {

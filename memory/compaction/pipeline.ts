@@ -347,12 +347,8 @@ async function readJournal(state: State, session: Session): Promise<void> {
 /** After a restart, queues recent drafts again, per batch: its drafts are of one time and project. */
 function requeueDrafts({ clock, catalogue, modelUpgrades }: State, session: Session): void {
   const since = new Date(clock.now() - UPGRADE_MS).toISOString();
-  const newestFirst = catalogue.all();
-  const end = newestFirst.findIndex((node) => node.created_at < since);
-  const recent = newestFirst
-    .slice(0, end < 0 ? undefined : end)
-    .filter((node) => node.session_id === session.id && isDraft(node) && !isImported(node))
-    .toReversed();
+  const own = catalogue.all().filter((node) => node.session_id === session.id && node.created_at >= since);
+  const recent = own.filter((node) => isDraft(node) && !isImported(node)).toReversed();
   const batches = grouped(recent, ({ created_at, project }) => `${created_at} ${project}`);
   for (const drafts of batches.values()) modelUpgrades.add(drafts);
 }

@@ -113,10 +113,7 @@ const Common = z.object({
 
 const OwnNode = Common.extend({ kind: Kind });
 /** Only points to the node that took its place: a draft that was replaced, or a node merged into another. */
-const RedirectNode = Common.extend({
-  kind: z.literal('redirect'),
-  was: Kind,
-});
+const RedirectNode = Common.extend({ kind: z.literal('redirect'), was: Kind });
 type OwnNode = z.infer<typeof OwnNode>;
 export type RedirectNode = z.infer<typeof RedirectNode>;
 

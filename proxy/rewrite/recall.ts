@@ -130,11 +130,7 @@ function toLines(found: readonly RecalledLine[]): Line[] {
 }
 
 /** Late lines that the plan does not show yet. */
-export function takeLateLines(
-  lines: readonly Line[],
-  { view, step }: Pick<PlanInput, 'view' | 'step'>,
-  config: PlanConfig,
-): RecalledMemory {
+export function takeLateLines(lines: readonly Line[], { view, step }: PlanInput, config: PlanConfig): RecalledMemory {
   const shown = new Set(findRemainingLines(view, step, config));
   return { ...EMPTY, recalled: lines.filter(({ text }) => !shown.has(text)) };
 }
