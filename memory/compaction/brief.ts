@@ -35,13 +35,13 @@ const KINDS = ['Goal', 'Done', 'Found', 'Stands', 'Decided', 'Open', 'Next'];
 
 const getKind = ({ text }: Claim): number => KINDS.findIndex((kind) => text.startsWith(`${kind}: `));
 
-/** Of these kinds, a brief without any may have forgotten them. */
-const NEEDED = ['Goal', 'Stands', 'Decided', 'Open'].map((kind) => KINDS.indexOf(kind));
+/** Of these kinds, a brief without any may have forgotten them; an open item that it leaves out is over. */
+const NEEDED = ['Goal', 'Stands', 'Decided'].map((kind) => KINDS.indexOf(kind));
 
 /** The goal and how the work stands, of which a brief has one each. */
 export const tellsState = ({ text }: Claim): boolean => /^(?:Goal|Stands): /.test(text);
 
-/** In a brief of short claims, longer quotations hide them. */
+/** Longer quotations hide short claims. Of a goal its first part counts, which is what a new session is told. */
 const SPARE_CHARS = 200;
 
 /** The brief; short claims of `spare` take the place of those of whose kind it has none of clean origin. */
@@ -49,7 +49,7 @@ export function withSpareClaims<B extends Claims>(brief: B, spare: Claims): B {
   const used = new Set([...NEEDED, ...brief.active.map(getKind)]);
   const kinds = new Set(brief.active.filter(({ origin }) => isCleanOrigin(origin)).map(getKind));
   const mayAdd = (kind: number): boolean => used.has(kind) && !kinds.has(kind);
-  const short = spare.active.filter(({ text }) => text.length <= SPARE_CHARS);
+  const short = spare.active.filter(({ text }) => (text.split(LAST_ASKED)[0] ?? '').length <= SPARE_CHARS);
   const added = short.filter((claim) => isCleanOrigin(claim.origin) && mayAdd(getKind(claim)));
   const replaced = new Set(added.map(getKind));
   const left = brief.active.filter((claim) => !replaced.has(getKind(claim)));

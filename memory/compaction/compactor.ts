@@ -8,7 +8,6 @@ import { type Claim, type Decision, getAuthor, type MemoryNode, nodeId, type Sta
 import { taskId } from '../model/task.ts';
 import { type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { KnownStatement, LanguageModel, ProposedNode, SummaryInput, SummaryResult } from '../models/model.ts';
-import type { NodeRegistry } from '../storage/node-registry.ts';
 import { findTaskStatements } from '../tasks/statement.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import { type Action, getActions, getSubject } from '../text/actions.ts';
@@ -83,11 +82,13 @@ export function createCompactor(parts: CompactorParts) {
 
   /** @param spare  of the rules, for what the brief says in no claim of clean origin */
   async function writeBrief(result: Briefing, batch: Batch, spare: Briefing | null): Promise<void> {
-    if (!isNewest(batch, catalogue, clock.now())) return;
+    const isStored = isNewest(batch, catalogue.all(), clock.now());
+    if (!isStored && (spare === null || !isNext(batch, parts))) return;
     const own = { former: await briefs.readAll(batch.sessionId), nowMs: batch.past?.atMs ?? clock.now() };
     const build = ({ brief }: Briefing, shown: Batch) => buildBrief(brief, { ...shown, ...own, shown: shown.turns });
     const brief = build(result, batch);
-    if (spare === null) await briefs.write(brief);
+    if (!isStored) await briefs.keep(brief, batch);
+    else if (spare === null) await briefs.write(brief);
     else await briefs.write(withSpareClaims(brief, build(spare, withoutTools(batch))), { brief, batch });
   }
 
@@ -105,14 +106,13 @@ export function createCompactor(parts: CompactorParts) {
       const nodes: MemoryNode[] = [];
       let brief: Briefing['brief'] = { active: [], hints: [] };
       const skipped: string[] = [];
-      let claims: readonly Claim[] | undefined;
       for (const [at, batch] of batches.entries()) {
         if (at > 0) await nextTick();
+        const claims = at === 0 ? undefined : [...brief.active, ...brief.hints];
         const result = await locally({ ...batch, before: batch.before ?? batches[at - 1]?.turns.at(-1) }, claims);
         skipped.push(...(result.skipped ?? []));
         nodes.push(...buildBatchNodes(result, batch, null));
         brief = result.brief;
-        claims = [...brief.active, ...brief.hints];
       }
       return store.exclusive(async (store) => {
         const all = await revisions.apply(nodes);
@@ -135,10 +135,11 @@ export function createCompactor(parts: CompactorParts) {
     },
     /** Fills turns that the model's answer omits with rule-made nodes. */
     async summarize(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<SummaryResult> {
-      const isLast = isNewest(batch, catalogue, clock.now());
-      const own = getInput(batch, isLast ? await briefs.readModels(batch) : []);
+      const isLast = isNewest(batch, catalogue.all(), clock.now());
+      const isBriefed = isLast || isNext(batch, parts);
+      const own = getInput(batch, isBriefed ? await briefs.readModels(batch, isLast) : []);
       const known = { ...(await findKnown(batch, parts)), ...chooseOntology(batch, facts) };
-      const result = await model.summarize({ ...own, ...known, brief: isLast ? own.brief : null }, signal);
+      const result = await model.summarize({ ...own, ...known, brief: isBriefed ? own.brief : null }, signal);
       const decided = findDecided(batch);
       const skipped = (result.skipped ?? []).filter((turnId) => !decided.includes(turnId));
       const covered = new Set([...result.nodes.flatMap((node) => node.turns), ...skipped]);
@@ -311,11 +312,7 @@ function chooseOntology({ project, past }: Batch, facts: CompactorParts['facts']
   return ontology ? { ontology } : {};
 }
 
-async function takeTasks(
-  nodes: readonly MemoryNode[],
-  { turns, past }: Batch,
-  { tasks, log }: Pick<CompactorParts, 'tasks' | 'log'>,
-): Promise<void> {
+async function takeTasks(nodes: readonly MemoryNode[], { turns, past }: Batch, { tasks, log }: CompactorParts) {
   if (past !== undefined) return;
   for (const statement of findTaskStatements(nodes, turns))
     await tasks.takeStatement(statement).catch((error: unknown) => log.warn('a task stays as it is', { error }));
@@ -362,10 +359,16 @@ const spokenTurn = memoize((turn: TurnText): TurnText => {
 });
 
 /** A delayed batch must not replace a newer brief; what is dated after now was said before the clock was set back. */
-function isNewest({ sessionId, turns }: Batch, catalogue: Pick<NodeRegistry, 'all'>, nowMs: number): boolean {
+function isNewest({ sessionId, turns }: Batch, nodes: readonly MemoryNode[], nowMs: number): boolean {
   const lastMs = turns.at(-1)?.atMs ?? 0;
   const isLater = (atMs: number): boolean => atMs > lastMs && atMs <= nowMs;
-  return !catalogue.all().some((node) => node.session_id === sessionId && isLater(Date.parse(node.valid_from)));
+  return !nodes.some((node) => node.session_id === sessionId && isLater(Date.parse(node.valid_from)));
+}
+
+/** A model continues its brief although rules have told of later turns; of an import only the last one is needed. */
+function isNext(batch: Batch, { catalogue, clock }: CompactorParts): boolean {
+  const byModel = catalogue.all().filter(({ author }) => author.by === 'model');
+  return batch.past === undefined && isNewest(batch, byModel, clock.now());
 }
 
 const SUMMARY_CHARS = 180;

@@ -6,9 +6,8 @@ import { isTakenBack, type SourcedClaim, tellsState } from './brief.ts';
 
 const SESSIONS_KEPT = 100;
 
-interface Batch {
+interface Batch extends Pick<StoredBrief, 'project'> {
   readonly sessionId: string;
-  readonly project: string;
   readonly turns: readonly TurnText[];
 }
 
@@ -31,39 +30,55 @@ export function createModelBriefs({ nodeFiles, turnRegistry }: Pick<ServiceParts
     return brief?.project === project ? getClaims(brief).filter(stands) : [];
   }
 
+  /** Absent where someone changed the stored brief since. */
+  async function getKept(sessionId: string): Promise<Kept | undefined> {
+    const kept = sessions.get(sessionId);
+    const stored = kept === undefined ? null : await nodeFiles.readBrief(sessionId);
+    return stored !== null && getTexts(stored) === kept?.written ? kept : undefined;
+  }
+
+  function keep(brief: StoredBrief, { sessionId, turns: shown }: Batch, stored: StoredBrief): void {
+    const turns = [...(sessions.get(sessionId)?.turns ?? []), ...shown.map(({ turnId }) => turnId)];
+    sessions.set(sessionId, { claims: getClaims(brief), turns, written: getTexts(stored) });
+  }
+
   return {
     read,
-    /** With what rules added of turns that no model was shown; as stored where someone changed it since. */
-    async readModels(batch: Batch): Promise<readonly SourcedClaim[]> {
-      const kept = sessions.get(batch.sessionId);
-      const stored = await read(batch);
-      if (kept === undefined || getTexts(stored) !== kept.written) return stored;
+    /**
+     * With what rules added of turns that no model was shown; as stored where someone changed it since.
+     * @param isLast  of all turns of the session; the stored brief tells of later ones too
+     */
+    async readModels(batch: Batch, isLast: boolean): Promise<readonly SourcedClaim[]> {
+      const kept = await getKept(batch.sessionId);
+      const stored = isLast ? await read(batch) : [];
+      if (kept === undefined) return stored;
       const known = new Set([...kept.turns, ...batch.turns.map(({ turnId }) => turnId)]);
       const own = new Set(kept.claims.map(({ text }) => text));
-      const isNew = ({ text, sources }: Claim): boolean => !own.has(text) && sources.some((id) => !known.has(id));
-      return [...kept.claims.filter(stands), ...stored.filter((claim) => isNew(claim) && !tellsState(claim))];
+      const isKnown = ({ sources }: Claim): boolean => sources.length > 0 && sources.every((id) => known.has(id));
+      const isNew = (claim: Claim): boolean => !own.has(claim.text) && !isKnown(claim) && !tellsState(claim);
+      return [...kept.claims.filter(stands), ...stored.filter(isNew)];
     },
     async readAll(sessionId: string): Promise<readonly SourcedClaim[]> {
       const brief = await nodeFiles.readBrief(sessionId);
       return [...(brief === null ? [] : getClaims(brief)), ...(sessions.get(sessionId)?.claims ?? [])];
     },
+    /** Keeps a model's brief of turns before the last; that of rules stays stored. Not where someone changed that. */
+    async keep(brief: StoredBrief, batch: Batch): Promise<void> {
+      const stored = await nodeFiles.readBrief(batch.sessionId);
+      const isChanged = sessions.has(batch.sessionId) && (await getKept(batch.sessionId)) === undefined;
+      if (stored !== null && !isChanged) keep(brief, batch, stored);
+    },
     /** Stores a brief. @param own  that of a model, of which it is made, and what that was shown; absent for one of rules */
     async write(brief: StoredBrief, own?: { readonly brief: StoredBrief; readonly batch: Batch }): Promise<void> {
-      const { session_id: id } = brief;
-      const kept = sessions.get(id);
-      const before = kept === undefined ? null : await nodeFiles.readBrief(id);
+      const kept = await getKept(brief.session_id);
       await nodeFiles.writeBrief(brief);
-      const written = getTexts(getClaims(brief));
-      if (own !== undefined) {
-        const turns = [...(kept?.turns ?? []), ...own.batch.turns.map(({ turnId }) => turnId)];
-        sessions.set(id, { claims: getClaims(own.brief), turns, written });
-      } else if (kept !== undefined && before !== null && getTexts(getClaims(before)) === kept.written)
-        sessions.set(id, { ...kept, written });
-      else sessions.delete(id);
+      if (own !== undefined) keep(own.brief, own.batch, brief);
+      else if (kept === undefined) sessions.delete(brief.session_id);
+      else sessions.set(brief.session_id, { ...kept, written: getTexts(brief) });
     },
   };
 }
 
 const getClaims = ({ active, hints }: StoredBrief): SourcedClaim[] => [...active, ...hints];
 
-const getTexts = (claims: readonly Claim[]): string => JSON.stringify(claims.map(({ text }) => text));
+const getTexts = (brief: StoredBrief): string => JSON.stringify(getClaims(brief).map(({ text }) => text));

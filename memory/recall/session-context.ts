@@ -18,7 +18,7 @@ import type { MemoryLine, OpenBlock, SessionContext } from './types.ts';
 const BYTES_PER_TOKEN = 3.5;
 const THREADS = '## Open in Other Sessions';
 /** Of a model's brief, as titles of its memories name subjects. */
-const DEEDS = 3;
+const DEEDS = 5;
 
 /** The session's brief (or the project's latest), and the passive and pinned lines; with scope `session`, its own only. */
 export type OpenContext = (sessionId: string, projectDir: string | null, scope?: Scope) => Promise<SessionContext>;

@@ -238,3 +238,31 @@ test('a model continues its own brief, which rules replace meanwhile, unless a p
   expect(shown()).toContain('Open: ask Ada for the old numbers');
   await memory.maintenance.close();
 });
+
+test('a model continues the brief of a call during which the next turn was summarized by rules', async () => {
+  const [first, second] = TURNS as [CapturedTurn, CapturedTurn];
+  const model = scriptedModel({
+    async compact(input) {
+      if (model.compacted.length === 1) {
+        await end(second);
+      }
+      const active = [
+        { text: `Found: in call ${model.compacted.length}`, sources: input.turns.map((turn) => turn.turnId) },
+      ];
+      return { ...oneNode(input, 'Invoices'), brief: { active, hints: [] } };
+    },
+  });
+  const { memory } = await openOnDisk(await tempDir(), { watch: null, llm: 'claude', model });
+  const end = async (turn: CapturedTurn) => {
+    memory.capture.captureTurns([{ ...turn, atMs: turn.atMs - 200_000_000_000 }]);
+    await memory.capture.awaitCaptures('s1');
+    await memory.capture.closeSession('s1');
+  };
+  await end(first);
+  expect(await memory.maintenance.flush(60_000)).toBe(true);
+  expect(model.compacted.map(({ briefClaims }) => briefClaims?.map(({ text }) => text))).toEqual([
+    expect.not.arrayContaining(['Found: in call 1']),
+    expect.arrayContaining(['Found: in call 1']),
+  ]);
+  await memory.maintenance.close();
+});

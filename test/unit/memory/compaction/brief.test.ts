@@ -103,7 +103,7 @@ describe('what a claim may call its ground', () => {
   });
 });
 
-test('rules fill in what a model told in no claim of clean origin, and the goal, state, decisions and open items it forgot', () => {
+test('rules fill in what a model told in no claim of clean origin, and the goal, state and decisions it forgot', () => {
   const told = (text: string, origin: Origin = 'assistant'): SourcedClaim => ({ ...claim(text, 't1'), origin });
   const brief = {
     active: [told('Stands: ready'), told('Done: of a page', 'external'), told('Decided: pg-boss'), told('Next: ship')],
@@ -123,9 +123,10 @@ test('rules fill in what a model told in no claim of clean origin, and the goal,
     'Done: added `queue.ts`',
     'Stands: ready',
     'Decided: pg-boss',
-    'Open: renew the key',
     'Next: ship',
   ]);
-  const long = [told(`Goal: ${'a queue '.repeat(30)}`), told('Open: renew the key')];
+  const long = [told(`Goal: ${'a queue '.repeat(30)}`), told('Stands: tests pass')];
   expect(withSpareClaims({ active: [], hints: [] }, { active: long, hints: [] }).active).toEqual(long.slice(1));
+  const both = [told(`Goal: a queue; last asked: ${'and then '.repeat(30)}`)];
+  expect(withSpareClaims({ active: [], hints: [] }, { active: both, hints: [] }).active).toEqual(both);
 });

@@ -22,6 +22,15 @@ test('the brief of a model is continued once, also where a claim rests on an ear
   } as const;
   const byRules = [claim('Decided: log each try', 't0'), claim('Stands: it works', 't0'), claim('Done: it', 't1')];
   await briefs.write({ ...brief, active: [decided, ...byRules] }, { brief, batch });
-  const texts = (await briefs.readModels(batch)).map(({ text }) => text);
-  expect(texts).toEqual(['Decided: retry twice', 'Decided: log each try']);
+  const shown = async (isLast = true) => (await briefs.readModels(batch, isLast)).map(({ text }) => text);
+  expect(await shown()).toEqual(['Decided: retry twice', 'Decided: log each try']);
+  const typed = claim('Open: ask Ada');
+  await briefs.write({ ...brief, active: [typed, claim('Done: more', 't2')] });
+  await briefs.keep({ ...brief, active: [claim('Decided: retry thrice', 't1')] }, batch);
+  expect(await shown(false)).toEqual(['Decided: retry thrice']);
+  expect(await shown()).toEqual(['Decided: retry thrice', 'Open: ask Ada', 'Done: more']);
+  stored = { ...brief, active: [claim('Done: less', 't2')] };
+  await briefs.keep({ ...brief, active: [claim('Decided: never retry', 't1')] }, batch);
+  expect(await shown()).toEqual(['Done: less']);
+  expect(await shown(false)).toEqual([]);
 });
