@@ -185,10 +185,10 @@ function startFailure(setup: DaemonSetup, spawned: Spawned): CometError {
     return new CometError('daemon_unhealthy', `the daemon could not start: ${spawned.message}`);
   const port = spawned.port || setup.port;
   const needsRights = port < 1024 && /EACCES/.test(spawned.message ?? '');
-  const rights = 'needs more rights; choose one above 1023: comet-cc start --port N';
+  const rights = 'needs more rights; choose one above 1023: comet-cc config set port N';
   // The unknown listener is not identified, because that would show it our token.
   const used = 'is used by another program, which is left alone; choose another';
-  const next = `comet-cc start --port ${port + 1}, or set COMET_CC_PORT`;
+  const next = `comet-cc config set port ${port + 1}`;
   return new CometError('port_in_use', `port ${port} ${needsRights ? rights : `${used}: ${next}`}`);
 }
 

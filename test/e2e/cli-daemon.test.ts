@@ -134,6 +134,14 @@ describe('start, stop, restart', () => {
       expect(code).toBe(1);
       expect(stdout).toBe('');
       expect(stderr).toContain(`port ${home.env['COMET_CC_PORT']} is used by another program`);
+      // Lasts over the next login, as `start --port` does not.
+      const fix = /comet-cc (config set port \d+)$/m.exec(stderr)?.[1] ?? '';
+      expect((await home.run(fix.split(' '))).stderr).toMatch(/^port is \d+ in /);
+      const { checks } = JSON.parse((await home.run(['doctor', '--json'])).stdout) as { checks: { id: string }[] };
+      expect(checks.find(({ id }) => id === 'port')).toMatchObject({
+        ok: false,
+        fix: 'choose another: comet-cc config set port N, then comet-cc start',
+      });
       expect((await fetch(`http://127.0.0.1:${home.env['COMET_CC_PORT']}/`)).status).toBe(200);
     } finally {
       await stranger.close();
