@@ -7,8 +7,8 @@ import { confirmed } from '../terminal/term.ts';
 
 type Flags = CommandFlags<never, 'from'>;
 
-const NO_REMOTE =
-  'this folder is in no git repository with a remote; if it was moved, name where it was: comet-cc project join --from FOLDER';
+const NO_REMOTE = 'no git remote here; of a folder that was moved: comet-cc project join --from OLD-FOLDER';
+const KEPT = 'what this folder kept by itself is left out, unless comet-cc share is on';
 
 export function registerProject(program: Command, context: Context): void {
   const { paths, term } = context;
@@ -39,10 +39,10 @@ export function registerProject(program: Command, context: Context): void {
       const { remote, common } = repository;
       const others = (joined.all()[remote] ?? []).filter((each) => each !== common);
       const beside = others.length === 0 ? '' : ` with ${others.map(oneLine).join(', ')}`;
-      if (!flags.yes && !(await confirmed(`Share the memory of ${oneLine(remote)}${beside}?`))) return;
+      if (!flags.yes && !(await confirmed(`Share the memory of ${oneLine(remote)}${beside} (${KEPT})?`))) return;
       await joined.add([{ remote, common }]);
       term.print(flags, { project: remote, folders: joined.all()[remote] }, () => [
-        `from now on this folder shares the memory of ${oneLine(remote)}; what it kept by itself stays its own, unless memory is shared`,
+        `from now on this folder shares the memory of ${oneLine(remote)}; ${KEPT}`,
       ]);
     });
 }

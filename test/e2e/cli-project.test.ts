@@ -1,7 +1,8 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { CLI, createTestHome, type TestHome } from '../helpers/cli.ts';
+import { hasTmux, openTmux } from '../helpers/tmux.ts';
 
 let home: TestHome;
 let folder: string;
@@ -19,6 +20,19 @@ it('project join is not for Claude, whatever it read', async () => {
   const env = { CLAUDECODE: '1' };
   const { code, stderr } = await home.run(['project', 'join', folder, '--yes'], { env });
   expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('your own terminal') });
+  expect(await home.json(['project', 'ls', '--json'])).toEqual({});
+});
+
+it.skipIf(!hasTmux())('project join says before it asks what becomes of the memory that the folder has', async () => {
+  const terminal = openTmux(home.env, { cwd: folder, columns: 160 });
+  try {
+    await terminal.type(`${process.execPath} ${CLI} project join`);
+    await terminal.shows(/example\.org\/ada\/private \(what this folder kept by itself is left out, .*\)\? \[y\/N\]$/);
+    await terminal.type('n');
+    await terminal.shows(/\$$/);
+  } finally {
+    terminal.close();
+  }
   expect(await home.json(['project', 'ls', '--json'])).toEqual({});
 });
 
