@@ -75,7 +75,7 @@ export const Config = z.strictObject({
   startMs: positive(15_000).describe('how long start waits for a healthy engine before it fails'),
   claudeBin: name('claude').describe('Claude Code: a name on PATH or a path'),
   llm: choice(['claude', 'openai', 'local', 'off'], 'claude').describe(
-    'model that summarizes turns; local: rules without a model',
+    'what summarizes turns: claude -p, an endpoint (openai), rules (local), or rules when a session closes or flush asks (off)',
   ),
   ui: section({
     enabled: choice(['auto', 'on', 'off'], 'auto').describe(
@@ -143,7 +143,7 @@ export const Config = z.strictObject({
   }),
   rerank: section({
     mode: choice(['off', 'search', 'always'], 'off').describe(
-      'whether an endpoint reranks results: of searches, or of prompts as well',
+      'what an endpoint reranks; search: results of searches, always: those for prompts too',
     ),
     baseUrl: endpointUrl
       .default('http://127.0.0.1:8012/v1')
@@ -194,7 +194,7 @@ export const Config = z.strictObject({
   }),
   trim: section({
     mode: choice(['auto', 'aggressive', 'gentle', 'off'], 'auto').describe(
-      'auto: trim when it saves cost, aggressive: whenever possible, gentle: later and less',
+      'auto: trim when it saves cost, aggressive: whenever possible, gentle: later and less, off: never',
     ),
     deadlineMs: positive(400).describe('time to rewrite a request; then it is sent with the previous plan'),
     triggerTokens: count(10_000).describe('tokens of history above which a trim is considered'),
@@ -223,7 +223,7 @@ export const Config = z.strictObject({
         z.enum(['auto', 'system-message', 'user-block', 'system-field', 'off']),
       )
       .default('auto')
-      .describe('where recalled memories are inserted'),
+      .describe('where recalled memories go; auto: system messages where the model takes them, else prompts'),
     retrievalTokens: count(600).describe('tokens that one recall may insert'),
     systemTokens: count(900).describe('tokens of the system block without the library'),
     libraryTokens: within(0, 4_000, 1_500).describe(
