@@ -5,7 +5,7 @@ import { addCommand, type Context } from '../context.ts';
 import { table } from '../terminal/table.ts';
 
 export function registerConfig(program: Command, context: Context): void {
-  const description = 'shows and changes the configuration; without --all only what differs from the defaults';
+  const description = 'show and change the configuration; without --all only what differs from the defaults';
   const examples = 'comet-cc config --all\ncomet-cc config set trim.mode gentle';
   const config = addCommand(program, 'config', description, examples)
     .option('--all', 'every key')
@@ -19,7 +19,7 @@ export function registerConfig(program: Command, context: Context): void {
       const document = Object.fromEntries(settings.map((each) => [each.key, settingJson(each)]));
       context.term.print(flags, document, () => settingLines(shown, context.term.width));
     });
-  addCommand(config, 'get <key>', 'prints the value of a key', 'comet-cc config get trim.mode')
+  addCommand(config, 'get <key>', 'print the value of a key', 'comet-cc config get trim.mode')
     .option('--json', 'print one JSON document')
     .action(async (name: string, _: object, command: Command) => {
       const { findKey, readSettings } = await import('../../common/config.ts');
@@ -27,7 +27,7 @@ export function registerConfig(program: Command, context: Context): void {
       const setting = readSettings(context.env).find((each) => each.key === key) as Setting;
       context.term.print(command.optsWithGlobals(), settingJson(setting), () => [String(setting.value)]);
     });
-  addCommand(config, 'set <key> <value>', 'writes a key to config.json', 'comet-cc config set port 9443').action(
+  addCommand(config, 'set <key> <value>', 'write a key to config.json', 'comet-cc config set port 9443').action(
     (name: string, text: string) => setKey(context, name, text),
   );
 }

@@ -7,7 +7,7 @@ import { addCommand, type CommandFlags, type Context, printOrigin, requireUser }
 import { SPEAKERS, shortId } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import { confirmed } from '../terminal/term.ts';
-import { ID, rowIds, saveRows } from './memory/ids.ts';
+import { rowIds, saveRows } from './memory/ids.ts';
 import { projectName } from './memory/list.ts';
 
 type Flags = CommandFlags<'all', 'concept' | 'class' | 'project'>;
@@ -31,7 +31,7 @@ export function registerFacts(program: Command, context: Context): void {
     .addArgument(new Argument('[whom]', 'you').choices(['me']))
     .jsonAction('array', (_: string | undefined, flags: Flags) => list(context, flags, undefined, aboutLines));
   addCommand(facts, 'why', 'what a fact rests on', 'comet-cc facts why 2')
-    .argument('<id>', ID)
+    .argument('<id>', 'its last six characters, an unambiguous prefix, or a row number of the last list')
     .jsonAction('document', async (input: string, flags: Flags) => {
       const [id = ''] = await rowIds(context, 'fact', [input]);
       const reasons = await context.engine.call('facts/why', { id });
@@ -62,7 +62,7 @@ async function list(
 function registerForget(facts: Command, context: Context): void {
   const description = 'erase facts; the conversation stays (memory forget removes it)';
   withProject(addCommand(facts, 'forget', description, 'comet-cc facts forget Project.Owner --yes'))
-    .argument('<id...>', `a concept, or ${ID}`)
+    .argument('<id...>', 'a concept, or a fact: its last six characters, a prefix, or a row number of the last list')
     .option('--yes', 'do not ask')
     .jsonAction('array', async (inputs: string[], flags: Flags) => {
       const projectDir = getProjectDir(flags);

@@ -26,7 +26,7 @@ export function registerHooks(program: Command, context: Context): void {
       const { findEntries, installEntries } = await import('../../install/claude-code/index.ts');
       const [file] = await findEntries(paths, 'plugin', [userSettingsFile(env)]);
       if (file !== undefined)
-        throw new CometError('config_invalid', `${file} enables the plugin, which has these hooks`);
+        throw new CometError('config_invalid', `${file} enables the plugin, which has these hooks: nothing to do`);
       const commands = await ownCommands();
       const done = await installEntries(paths, 'hooks', getFile(flags), commands);
       if (flags.json) return term.json({ ...done, hooks: commands });

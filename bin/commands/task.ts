@@ -94,7 +94,7 @@ function registerAdd(task: Command, context: Context): void {
     .option('--what <text>', 'more about it')
     .option('--from <todo>', 'make it of an open item of comet-cc todo, in its project')
     .option('--project <dir>', 'the project of this folder', '.')
-    .option('--all', 'of every project')
+    .option('--all', 'for every project')
     .jsonAction('document', async (words: string[], flags: Flags) => {
       const title = words.join(' ').trim();
       if (title === '' && flags.from === undefined)
