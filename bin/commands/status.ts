@@ -23,9 +23,9 @@ export function registerStatus(program: Command, context: Context): void {
     .jsonAction('document', async (flags: { json?: boolean; long?: boolean }) => {
       const { paths, term } = context;
       const guard = await guardStatus(paths.guardSocket);
-      const report = await statusReport(context, guard);
       const dir = process.cwd();
-      const project = report.engine.state === 'healthy' ? await askProject(context, dir) : null;
+      const project = guard?.engine.state === 'healthy' ? await askProject(context, dir) : null;
+      const report = await statusReport(context, guard);
       const { otherProxy } = await import('../../engine/lifecycle/index.ts');
       // `doctor` says what is wrong with settings.
       const config = await context.config().catch(() => null);

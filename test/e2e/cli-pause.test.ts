@@ -91,6 +91,16 @@ describe('a pause in a running session', () => {
   });
 });
 
+it('status says at once that a .comet-cc.json with a mistake turns memory off', async () => {
+  const cwd = path.join(rig.home.home, 'mistyped');
+  const file = path.join(cwd, '.comet-cc.json');
+  await mkdir(cwd);
+  await writeFile(file, '{"memory": "of"}');
+  const { stdout } = await rig.home.run(['status'], { cwd });
+  expect(stdout).toMatch(/^memory +paused for /);
+  expect(stdout).toContain(`problem: ${file}: cannot be read: memory is off where it applies until it is fixed`);
+});
+
 it('a project that says off in its .comet-cc.json is passed on and not taken in', async () => {
   const cwd = path.join(rig.home.home, 'quiet');
   await mkdir(cwd);
