@@ -170,7 +170,7 @@ export const Config = z.strictObject({
     tokens: count(50_000).describe('tokens of model calls per consolidation; the rest is left to the next'),
   }),
   library: section({
-    dir: text('').describe('folder of topic pages, tasks and the inbox, relative to the home; empty: library'),
+    dir: text('').describe('folder of pages, tasks and inbox, relative to the home; empty: library; moves no files'),
   }),
   facts: section({
     tokens: within(0, 2_000, 300).describe(
