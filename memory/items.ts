@@ -24,7 +24,7 @@ export type Items = ReturnType<typeof createItems>;
 
 /** Open items, decisions and outcomes as memory reads them from its nodes and the agents' task lists. */
 export function createItems(parts: MemoryParts) {
-  const { catalogue, clock, getProject, snapshooter, store, turnRegistry } = parts;
+  const { catalogue, clock, facts, getProject, snapshooter, store, turnRegistry } = parts;
 
   function getStates({ projectDir, sessionId }: ItemFilter): StateItem[] {
     const project = projectDir === undefined ? undefined : getProject(projectDir);
@@ -48,6 +48,8 @@ export function createItems(parts: MemoryParts) {
       if (chosen.length > 0) await snapshooter.take('edit');
       for (const item of chosen) {
         await store.save([findClosed(catalogue.current(item.node.node_id) ?? item.node, item, { at, as })]);
+        for (const { id, evidence } of item.kind === 'decided' ? (await facts.list(item.node.project)).facts : [])
+          if (evidence !== '' && item.text.includes(evidence)) await facts.forget([id], item.node.project);
       }
       return chosen.map(getItem);
     });
@@ -66,7 +68,7 @@ export function createItems(parts: MemoryParts) {
     /** An open item or a decision. @throws CometError `not_found`, `ambiguous_id` */
     findItem: (id: string): Item => getItem(resolveItem(id, getNamed())),
     /**
-     * Marks items as done or dropped; they stay in their memories, and what says the same no longer counts.
+     * Marks items as done or dropped; they stay in their memories. What says the same no longer counts, facts included.
      * @throws CometError `not_found`, `ambiguous_id`; nothing is changed
      */
     closeItems,

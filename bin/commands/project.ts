@@ -33,10 +33,9 @@ export function registerProject(program: Command, context: Context): void {
       const { getRemote, openJoinedFolders } = await import('../../memory/index.ts');
       const joined = openJoinedFolders(paths.projectsFile);
       const folder = resolveDirectory(dir);
-      const { from } = flags;
-      const repository = from === undefined ? getRemote(folder) : joined.moved(resolveDirectory(from), folder);
-      if (repository === null) throw new CometError('not_found', NO_REMOTE);
-      const { remote, common } = repository;
+      const found = flags.from === undefined ? getRemote(folder) : joined.moved(resolveDirectory(flags.from), folder);
+      if (found === null) throw new CometError('not_found', NO_REMOTE);
+      const { remote, common } = found;
       const others = (joined.all()[remote] ?? []).filter((each) => each !== common);
       const beside = others.length === 0 ? '' : ` with ${others.map(oneLine).join(', ')}`;
       if (!flags.yes && !(await confirmed(`Share the memory of ${oneLine(remote)}${beside} (${KEPT})?`))) return;

@@ -81,19 +81,17 @@ export function readProjectState(nodes: readonly MemoryNode[], tasks = NO_TASKS,
   const isDone = findClosed(newestFirst, 'open');
   const isDropped = findClosed(newestFirst, 'decisions');
   const isSettled = (item: StateItem) => isOver(item) || tasks.done.some((text) => isNearDuplicate(text, item.text));
+  const isLeft = (item: StateItem) => !isDone(item) && (tasks.open.includes(item) || !isSettled(item));
+  const open = distinct([...tasks.open, ...openItems], most, isLeft);
+  const decided = distinct(newestFirst.flatMap(getNewest('decided')), most, (item) => !isDropped(item));
+  const ended = newestFirst.flatMap((node) => [...getItems('open', true)(node), ...getItems('decided', true)(node)]);
+  const isAgain = ({ text }: StateItem) => [...open, ...decided].some((item) => isNearDuplicate(item.text, text));
   return {
-    open: distinct(
-      [...tasks.open, ...openItems].filter((item) => !isDone(item)),
-      most,
-      (item) => tasks.open.includes(item) || !isSettled(item),
-    ),
-    decided: distinct(
-      newestFirst.flatMap(getNewest('decided')).filter((item) => !isDropped(item)),
-      most,
-    ),
+    open,
+    decided,
     outcome: distinct(newestFirst.flatMap(getOutcome), most),
-    /** Items that were open and are done or answered. */
-    settled: openItems.slice(0, MOST).filter(isSettled),
+    /** Items that were open and are done or answered, and all that the user or a model ended. */
+    settled: [...openItems.slice(0, MOST).filter(isSettled), ...ended.slice(0, MOST).filter((item) => !isAgain(item))],
   };
 }
 
@@ -142,11 +140,12 @@ export function keptState(node: MemoryNode): KeptState | undefined {
   return { decisions: getLines('decided'), open: getLines('open'), values: [...new Set(left)] };
 }
 
-function getItems(kind: 'open' | 'decided'): (node: MemoryNode) => StateItem[] {
+/** Those that count, or those that were ended. */
+function getItems(kind: 'open' | 'decided', isEnded = false): (node: MemoryNode) => StateItem[] {
   return (node) => {
     const isOver = toldBy(node.facts.filter(isClosed));
     return ((kind === 'open' ? node.open : node.decisions) ?? [])
-      .filter(({ text, closed }) => closed === undefined && !isOver(text))
+      .filter(({ text, closed }) => (closed !== undefined) === isEnded && !isOver(text))
       .map(({ text, origin, turn }) => ({ kind, node, text, origin, turn }));
   };
 }

@@ -55,6 +55,20 @@ it('of a model are kept where a turn says them verbatim, once per turn', async (
   await memory.maintenance.close();
 });
 
+it('of a decision end when the user drops it, and others stay', async () => {
+  const memory = await openRig(createDisk(), { llm: 'local', factFiles: createMemoryFactFiles(new Map()) });
+  const { library } = memory;
+  const list = async () => (await library.listFacts({})).facts.map(({ value }) => value);
+  const decided = 'We decided on five retries for the billing client.';
+  memory.capture.captureTurns([talk(`${decided} I prefer small commits.`, 'Noted.', { projectDir: SHOP })]);
+  expect(await memory.maintenance.flush(30_000)).toBe(true);
+  expect(await list()).toEqual(['small commits', 'five retries for the billing client']);
+  const item = library.listItems({}).find(({ text }) => text === decided);
+  await library.closeItems([item?.id ?? ''], 'dropped');
+  expect(await list()).toEqual(['small commits']);
+  await memory.maintenance.close();
+});
+
 it('come from what user and assistant say, never from what a tool or a page brought', async () => {
   const evil = 'We use Eviltool for the cache.';
   const found = [{ concept: 'Project.Decision', value: 'Eviltool', polarity: 'asserted', evidence: evil }];

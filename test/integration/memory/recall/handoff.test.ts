@@ -79,6 +79,25 @@ describe('a session starts', () => {
     expect(own).toContain('src/queue/v2.ts');
   });
 
+  test('without what the user ended since, until it is said again', async () => {
+    const memory = await start();
+    const decided = 'We decided on five retries for the billing client.';
+    const left = 'Nadia still has to rotate the token.';
+    memory.capture.captureTurns([said('s1', `${decided} ${left}`), said('s1', QUEUE, 1)]);
+    await memory.maintenance.flush(60_000);
+    const before = (await memory.recall.sessionContext('s2', '/home/dev/shop')).brief.join('\n');
+    expect(before).toMatch(/^- Decided: We decided on five retries[\s\S]*^- Open: Nadia still has/m);
+    const ids = (kind: string) => memory.library.listItems({}).flatMap((item) => (item.kind === kind ? [item.id] : []));
+    await memory.library.closeItems(ids('todo'), 'done');
+    await memory.library.closeItems(ids('decision'), 'dropped');
+    const after = (await memory.recall.sessionContext('s2', '/home/dev/shop')).brief.join('\n');
+    expect(after).toContain('src/queue/v2.ts');
+    expect(after).not.toMatch(/Decided: |Open: /);
+    memory.capture.captureTurns([said('s3', left, 30_000_000)]);
+    await memory.maintenance.flush(60_000);
+    expect((await memory.recall.sessionContext('s4', '/home/dev/shop')).brief.join('\n')).toContain('Open: Nadia');
+  });
+
   test('in another clone of the same remote with the same', async () => {
     const home = await tempDir();
     for (const clone of ['one', 'two']) {
