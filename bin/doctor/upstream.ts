@@ -2,6 +2,7 @@ import { access, constants } from 'node:fs/promises';
 import type { Config } from '../../common/config.ts';
 import { oneLine } from '../../common/text.ts';
 import { type GuardStatus, noProxyCovers, otherProxy } from '../../engine/lifecycle/index.ts';
+import { settingsEnv, userSettingsFile } from '../../install/index.ts';
 import { bad, type Check, good } from './index.ts';
 
 const VERSION_MS = 10_000;
@@ -25,12 +26,11 @@ export async function checkUpstream(config: Config, env: NodeJS.ProcessEnv, guar
       return bad('upstream', `${config.upstreamCa} cannot be read`, 'correct upstreamCa (COMET_CC_UPSTREAM_CA)');
     }
   }
-  if (noProxyCovers(env, 'api.anthropic.com'))
-    return bad('upstream', 'NO_PROXY keeps api.anthropic.com away from comet-cc', 'take it out of NO_PROXY');
+  if (noProxyCovers({ ...env, ...(await settingsEnv(userSettingsFile(env))) }, 'api.anthropic.com'))
+    return bad('upstream', 'NO_PROXY covers api.anthropic.com', "take it out, in the shell or Claude Code's settings");
   const trouble = guard?.upstream_proxy_trouble ?? '';
   if (trouble !== '') return bad('upstream', trouble, 'correct HTTPS_PROXY (or upstreamProxy), then comet-cc restart');
   const rival = guard === null ? '' : otherProxy(guard, config, env);
   if (rival !== '') return bad('upstream', rival, 'comet-cc restart');
-  const through = guard?.upstream_proxy ? ` through ${guard.upstream_proxy}` : '';
-  return good('upstream', `${config.upstream}${through}`);
+  return good('upstream', [config.upstream, guard?.upstream_proxy].filter(Boolean).join(' through '));
 }

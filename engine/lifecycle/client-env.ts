@@ -44,8 +44,8 @@ export function withoutOurs(env: NodeJS.ProcessEnv, bundle: string, userExtra: s
 }
 
 /** Whether `NO_PROXY` keeps https requests to `host` away from any proxy. */
-export function noProxyCovers(env: NodeJS.ProcessEnv, host: string): boolean {
-  return bypassesProxy(env['no_proxy'] ?? env['NO_PROXY'] ?? '', { host, port: 443 });
+export function noProxyCovers(env: Readonly<Record<string, unknown>>, host: string): boolean {
+  return bypassesProxy(String(env['no_proxy'] ?? env['NO_PROXY'] ?? ''), { host, port: 443 });
 }
 
 export const SHELLS = ['bash', 'zsh', 'fish', 'powershell', 'json'] as const;

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -121,6 +121,18 @@ describe('doctor', () => {
         'embedder',
       ]),
     );
+  });
+
+  it("sees a NO_PROXY that covers the API in Claude Code's settings", async () => {
+    const file = path.join(home.user, '.claude', 'settings.json');
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, '{"env":{"NO_PROXY":".anthropic.com"}}');
+    const { checks } = JSON.parse((await home.run(['doctor', '--json'])).stdout) as { checks: { id: string }[] };
+    expect(checks.find(({ id }) => id === 'upstream')).toMatchObject({
+      ok: false,
+      detail: 'NO_PROXY covers api.anthropic.com',
+    });
+    await rm(file);
   });
 
   it('finds all in order once the daemon runs', async () => {
