@@ -49,7 +49,7 @@ function snapshotLines(snapshots: readonly SnapshotInfo[], width: number, nowMs:
 
 export function registerMemoryExport(memory: Command, context: Context): void {
   const example = 'comet-cc memory export --format jsonl --out memory.jsonl';
-  addCommand(memory, 'export', 'export all memories and briefs as one text', example)
+  addCommand(memory, 'export', 'export all memories, briefs, facts, pages and tasks as one text', example)
     .addOption(new Option('--format <f>', 'syntax').choices(['md', 'jsonl']).default('md'))
     .option('--out <file>', 'write to this file (0600)')
     .action(async ({ format, out }: { format: 'md' | 'jsonl'; out?: string }) => {
