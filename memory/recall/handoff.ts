@@ -51,10 +51,10 @@ export function handedItems(
 
 /** Whether a line of a brief quotes the item, or a model says the same there in other words. */
 export function tells(line: string, { kind, text }: StateItem): boolean {
-  if (line.includes(trimEnd(text.slice(0, TOLD_CHARS), '.)'))) return true;
   const [head, said = ''] = line.split(TOLD_IN[kind]);
-  const isShort = [said, text].some((each) => uniqueTokens(each).length < TOLD_WORDS);
-  return head === '' && !isShort && isSameMatter(said, text, TOLD_SHARE);
+  const isShort = (each: string) => uniqueTokens(each).length < TOLD_WORDS;
+  if (line.includes(trimEnd(text.slice(0, TOLD_CHARS), '.)'))) return head === '' || !isShort(text);
+  return head === '' && !isShort(said) && !isShort(text) && isSameMatter(said, text, TOLD_SHARE);
 }
 
 /** HIGH nodes of clean origin from the project's other sessions, newest first. */

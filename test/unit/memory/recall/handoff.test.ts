@@ -44,6 +44,10 @@ describe('what a session is handed over', () => {
     expect(handed([reworded], 20, [`- Open: ${says}`])).toEqual(['- [mem_20260301_100100_00000a] done: Piece 1']);
     for (const line of [`- Done: ${says}`, '- Open: duplicate invoices', `- Next: do not ${says}`])
       expect(handed([reworded], 20, [line])[0]).toContain(text);
+    // A word or two in a line about something else say nothing of the item.
+    const short = { ...node(1), open: [{ text: 'deploy it', turn: 't1', origin: 'user' as const }], decisions: [] };
+    expect(handed([short], 20, ['- Stands: reviewers deploy it by hand'])[0]).toContain('open: deploy it');
+    expect(handed([short], 20, ['- Open: deploy it'])).toEqual(['- [mem_20260301_100100_00000a] done: Piece 1']);
     const dated = { ...node(1), open: [{ text: 'ask Tobias (2026-03-02).', turn: 't1', origin: 'user' as const }] };
     const told = ['- Open: ask Tobias (2026-03-02, passed)', '- Decided: use option 1'];
     expect(handed([dated], 20, told)).toEqual(['- [mem_20260301_100100_00000a] done: Piece 1']);
