@@ -172,8 +172,9 @@ function Part({ tab, node }: { tab: Tab; node: Node }) {
 function Summary({ node }: { node: Node }) {
   const { decisions = [], open = [], values = [], facts } = node;
   const lists = [
-    ['Decisions', decisions.map(({ text }) => text)],
-    ['Open', open.filter(({ closed }) => closed === undefined).map(({ text }) => text)],
+    ['Decisions', decisions.flatMap(({ text, closed }) => (closed ? [] : text))],
+    ['Open', open.flatMap(({ text, closed }) => (closed ? [] : text))],
+    ['Done or dropped', [...open, ...decisions].flatMap(({ text, closed }) => (closed ? text : []))],
     ['Values', values],
     ['Facts', facts.map(({ concept, value }) => `${concept}: ${value}`)],
     ['Tags', node.topic_tags],

@@ -102,25 +102,28 @@ export function showLines(node: Public<NodeView>, { paint, width, nowMs }: Look)
   const section = (title: string, texts: readonly string[]): string[] =>
     texts.length === 0 ? [] : ['', paint('bold', title), ...texts.flatMap(item)];
   const atMs = Date.parse(node.created_at);
-  const about = [`${localTime(atMs, nowMs)} (${ago(atMs, nowMs)})`, projectName(node.project), ...badges(node)].join(
-    ', ',
-  );
+  const about = [`${localTime(atMs, nowMs)} (${ago(atMs, nowMs)})`, projectName(node.project), ...badges(node)];
   const from = oneLine(node.session_title ?? '');
-  const decided = decisions.map(({ text, by }) => (by === 'user' ? `${text} (you)` : text));
-  const left = open.map(({ text }) => text);
-  const stateTexts = new Set([...decisions.map(({ text }) => text), ...left]);
-  const current = facts.filter(({ value, valid_to = null }) => valid_to === null && !stateTexts.has(value));
+  const decided = decisions.flatMap(({ text, by, closed }) => (closed ? [] : by === 'user' ? `${text} (you)` : text));
+  const stated = [...open, ...decisions];
+  const over = stated.flatMap(({ text, closed: end }) => (end ? `${text} (${end.as}, ${localDay(end.at)})` : []));
+  const isStated = (value: string): boolean => stated.some(({ text }) => text === value);
+  const current = facts.filter(({ value, valid_to = null }) => valid_to === null && !isStated(value));
   const exact = values.filter((value) => !/^\p{L}+$/u.test(value));
   const files = node.source_links.flatMap((link) => parseFileLink(link)?.path ?? []);
   return [
     ...wrapped(oneLine(node.title), width).map((line) => paint('bold', line)),
-    ...wrapped(`${about}  ${shortId(node.node_id)}`, width).map(dim),
+    ...wrapped(`${about.join(', ')}  ${shortId(node.node_id)}`, width).map(dim),
     ...(from === '' || from === oneLine(node.title) ? [] : wrapped(`in “${from}”`, width).map(dim)),
     ...(node.valid_to === null ? [] : [paint('yellow', `no longer so since ${localDay(node.valid_to)}`)]),
     '',
     ...paragraph(outcome || node.summary),
     ...section('Decided', decided),
-    ...section('To do', left),
+    ...section(
+      'To do',
+      open.flatMap(({ text, closed }) => (closed ? [] : text)),
+    ),
+    ...section('Done or dropped', over),
     ...section('Facts', current.map(factText)),
     ...section('Values', exact.length === 0 ? [] : [exact.join(', ')]),
     ...section('Files', files),

@@ -133,8 +133,8 @@ export function listLines(
 
 export function badges({ open = [], decisions = [], facts, origin, pinned_from, status, teammate }: PublicNode) {
   return [
-    ...(open.length === 0 ? [] : [counted(open.length, 'to-do')]),
-    ...(decisions.length === 0 ? [] : ['decision']),
+    ...(open.every(({ closed }) => closed) ? [] : [counted(open.filter(({ closed }) => !closed).length, 'to-do')]),
+    ...(decisions.every(({ closed }) => closed) ? [] : ['decision']),
     ...(pinned_from === undefined ? [] : ['pinned']),
     ...(teammate ? [`from ${oneLine(teammate)}`] : origin === 'external' ? ['from outside'] : []),
     ...(status === 'quarantined' ? ['quarantined'] : status === 'superseded' ? ['replaced'] : []),

@@ -170,7 +170,7 @@ function findAnswer({ node, raw }: PublicHit, wanted: ReadonlySet<string>): stri
   const { title, outcome = '', decisions = [], open = [], summary, facts } = node;
   const isOver = toldBy(facts.filter(isClosed));
   // Not the title, which may end before the answer: the summary says it as well.
-  const own = [...[...decisions, ...open].map(({ text }) => text), outcome, summary];
+  const own = [...[...decisions, ...open].flatMap(({ text, closed }) => (closed ? [] : text)), outcome, summary];
   const getSentences = (text: string): string[] => text.split('\n').flatMap(splitSentences).map(oneLine);
   const rest = own.map((text) => getSentences(text).filter((sentence) => !isOver(sentence)));
   const sentences = [getSentences(raw?.text ?? ''), ...rest];

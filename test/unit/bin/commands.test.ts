@@ -4,7 +4,7 @@ import { explained, headline } from '../../../bin/commands/explain.ts';
 import { itemLines } from '../../../bin/commands/items.ts';
 import { inOrder, logLine } from '../../../bin/commands/log.ts';
 import { showLines, whyLines } from '../../../bin/commands/memory/detail.ts';
-import { listLines, parseFilter } from '../../../bin/commands/memory/list.ts';
+import { badges, listLines, parseFilter } from '../../../bin/commands/memory/list.ts';
 import { aboutLines } from '../../../bin/commands/memory/overview.ts';
 import { hitJson, hitLines, searchLines } from '../../../bin/commands/memory/search.ts';
 import { isTold, namedSession } from '../../../bin/commands/run.ts';
@@ -117,6 +117,21 @@ describe('memory ls', () => {
 });
 
 describe('memory show', () => {
+  it('tells what is done or dropped apart from what is left and holds', () => {
+    const item = { text: 'renew the key', origin: 'user', turn: 'e1' } as const;
+    const closed = { at: '2026-03-02T10:00:00.000Z', as: 'done' } as const;
+    const open = [item, { ...item, text: 'ask Ada', closed }];
+    const dropped = { ...item, text: 'deploy on Fridays', by: 'user', closed: { ...closed, as: 'dropped' } } as const;
+    const node = { ...NODE, open, decisions: [dropped] };
+    const text = showLines(node, { paint: plain, width: 80, nowMs: NOW }).join('\n');
+    expect(text).toMatch(/, 1 to-do {2}a1b2c3\n/);
+    expect(text).toContain(
+      'To do\n- renew the key\n\nDone or dropped\n- ask Ada (done, 2026-03-02)\n- deploy on Fridays (',
+    );
+    expect(text).not.toContain('Decided');
+    expect(badges({ ...node, open: open.slice(1) })).toEqual([]);
+  });
+
   it.each([60, 80, 120, 200])('shows what was done, decided and left, without codes, in %i columns', (width) => {
     const item = {
       text: '배포는 금요일에 합니다 🚀 and the changelog is written before that by Ilse',
