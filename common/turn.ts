@@ -6,8 +6,7 @@ export type Origin = (typeof ORIGINS)[number];
 
 /** The least trusted of `origins`; `external` when there are none. */
 export function lowestOrigin(origins: readonly Origin[]): Origin {
-  let worst = -1;
-  for (const origin of origins) worst = Math.max(worst, ORIGINS.indexOf(origin));
+  const worst = Math.max(...origins.map((origin) => ORIGINS.indexOf(origin)));
   return ORIGINS[worst] ?? 'external';
 }
 
@@ -282,31 +281,31 @@ export const withoutFrame = (text: string): string =>
  * First words of what Claude Code tells the model once and then takes as known: instructions of CLAUDE.md files, the
  * environment, and which tools, agents, skills and servers there are.
  */
-const STANDING =
-  /^(?:Codebase and user instructions are shown below\.|As you answer the user's questions, you can use the following context:|Contents of [^\n]{1,400}\.md(?: \([^\n]{1,200}\))?:\n|Attribution for git commits and pull requests|# Environment\nYou have been invoked|# MCP Server Instructions\n|Available agent types for the |New agent types are now available|The following (?:deferred tools are|skills are available for|agent types are no longer|MCP servers (?:have|are connected)|tools (?:are (?:now|no longer) available|are available again|just became)) ?)/m;
-/** Plan mode, and what changes in the session. */
-const CHANGES =
-  /^(?:Plan mode is active\. The user indicated|## Exited Plan Mode\nYou have exited|The date has changed\. Today's date is now |# Output Style: |The output style was reset to the default\.|# Language\nMaintain full|The language preference was cleared\.|You are powered by the model )/m;
+const STANDING = [
+  /^(?:Codebase and user instructions are shown below\.|As you answer the user's questions, you can use the following context:|Contents of [^\n]{1,400}\.md(?: \([^\n]{1,200}\))?:\n|Attribution for git commits and pull requests|# Environment\nYou have been invoked|# MCP Server Instructions\n|Available agent types for the |New agent types are now available|The following (?:deferred tools are|skills are available for|agent types are no longer|MCP servers (?:have|are connected)|tools (?:are (?:now|no longer) available|are available again|just became)) ?)/m,
+  // Plan mode, and what changes in the session.
+  /^(?:Plan mode is active\. The user indicated|The date has changed\. Today's date is now |# Output Style: |The output style was reset to the default\.|# Language\nMaintain full|The language preference was cleared\.|You are powered by the model )/m,
+  // Modes, the directory and CLAUDE.md files that change.
+  /^(?:## (?:Exited (?:Plan|Auto) Mode|Auto Mode Active)\n\n|While (?:auto|bypass permissions) mode is active:|Ultracode is (?:on:|off )|# Environment update\n|(?:These instruction files changed|Instructions no longer present|Instruction files were re-read) ?)/m,
+];
 const REMINDER_START = '<system-reminder>\n';
 
-/** Which of them; `former`: without changes of the session, as plans kept them whose `pins` is true. */
-export type Standing = 'all' | 'former';
-
-function findStanding(text: string, which: Standing): number {
-  const forms = which === 'all' ? [STANDING, CHANGES] : [STANDING];
-  return Math.min(...forms.map((form) => text.search(form)).filter((at) => at >= 0));
+/** @param kinds  how many of the lists above count: plans of former versions kept less */
+function findStanding(text: string, kinds = STANDING.length): number {
+  const found = STANDING.slice(0, kinds).map((form) => text.search(form));
+  return Math.min(...found.filter((at) => at >= 0));
 }
 
 /** A system message consists of parts: the text from its first standing part on, null without one. */
-export function findStandingParts(text: string, which: Standing): string | null {
-  const at = findStanding(text, which);
+export function findStandingParts(text: string, kinds?: number): string | null {
+  const at = findStanding(text, kinds);
   return at > text.length ? null : text.slice(at);
 }
 
 /** Whether this text block of a user message is a standing part. */
-export function isStandingReminder(text: string, which: Standing): boolean {
+export function isStandingReminder(text: string, kinds?: number): boolean {
   if (!text.startsWith(REMINDER_START)) return false;
-  return findStanding(text.slice(REMINDER_START.length, REMINDER_START.length + 700), which) === 0;
+  return findStanding(text.slice(REMINDER_START.length, REMINDER_START.length + 700), kinds) === 0;
 }
 
 /** The source of a text in one of the client's forms; null for any other. */

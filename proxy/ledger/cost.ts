@@ -150,9 +150,7 @@ export function createPrefixCache() {
 function listPositions({ seed, settings, head, messages, autoTtl }: Prompt): Position[] {
   const positions: Position[] = [];
   const hasImage = messages.some((message) => message.hasImage);
-  let key = seed;
-  let tokens = 0;
-  let blocks = 0;
+  let [key, tokens, blocks] = [seed, 0, 0];
   for (const [at, one] of [...head, ...messages].entries()) {
     if (at === head.length) key = `${key}\n${settings}\n${hasImage}`;
     key = createHash('sha256').update(key).update(one.digest).digest('base64');

@@ -30,9 +30,8 @@ export const EMPTY_TOTALS = {
 export type Totals = Readonly<typeof EMPTY_TOTALS>;
 
 export function addTotals(a: Totals, b: Partial<Totals>): Totals {
-  const sum: Record<string, number> = {};
-  for (const [name, value] of Object.entries(a)) sum[name] = value + (b[name as keyof Totals] ?? 0);
-  return sum as unknown as Totals;
+  const sums = Object.entries(a).map(([name, value]) => [name, value + (b[name as keyof Totals] ?? 0)]);
+  return Object.fromEntries(sums) as Totals;
 }
 
 const amount = z.number();

@@ -529,7 +529,7 @@ function buildCut(
     : { through: turnIds.at(-1) as string };
   const note = noteLost(view, findHeadEnd(view), 'merged' in place ? kept + 1 : kept);
   const preamble = renderPreamble(quoted, { budgetTokens, absorbedTokens }, fence, note);
-  return { ...place, preamble: preamble.text, nodeIds, pins: 2 };
+  return { ...place, preamble: preamble.text, nodeIds, pins: 3 };
 }
 
 const LOADED = /"type":"tool_reference","tool_name":"([\w-]{1,128})"/g;
@@ -584,7 +584,7 @@ function buildRoundCuts(memory: MemorySource, { view, step, fence }: EpochInput,
     const { nodeIds, lines } = readCoveringNodes(memory, partIds);
     const preamble = renderRoundsPreamble(lines, roundsBudget(config), fence, noteLost(view, start, end));
     const [after, through] = [view.lineage[start - 1] as string, view.lineage[end - 1] as string];
-    return { after, through, preamble: preamble.text, nodeIds, pins: 2 };
+    return { after, through, preamble: preamble.text, nodeIds, pins: 3 };
   });
 }
 

@@ -344,12 +344,11 @@ export function captureSummarizedTurns(view: ConversationView, context: CaptureC
 }
 
 function listParts(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'parts'> {
-  let from = turn.start;
-  const parts = splitParts(view, splitRounds(view, turn)).map((part) => {
-    const messages = part.end - from;
-    from = part.end;
-    return { turnId: part.endHash, messages };
-  });
+  const ends = splitParts(view, splitRounds(view, turn));
+  const parts = ends.map(({ end, endHash }, at) => ({
+    turnId: endHash,
+    messages: end - (ends[at - 1]?.end ?? turn.start),
+  }));
   return parts.length === 0 ? {} : { parts };
 }
 

@@ -223,12 +223,10 @@ export function countEligibleTurns(
   rule: Pick<CutRule, 'keepTurns' | 'keepTokens'>,
   count = turns.length,
 ): number {
-  let keptCount = 0;
-  let tokens = 0;
-  let through = Math.max(0, count - 1);
-  while (through > 0 && (keptCount < rule.keepTurns || tokens < rule.keepTokens)) {
+  const most = Math.max(0, count - 1);
+  let [through, tokens] = [most, 0];
+  while (through > 0 && (most - through < rule.keepTurns || tokens < rule.keepTokens)) {
     through -= 1;
-    keptCount += 1;
     tokens += turns[through]?.tokens ?? 0;
   }
   return through;

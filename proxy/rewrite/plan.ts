@@ -1,7 +1,7 @@
 import type { Finding, GivenSlice } from '../ports.ts';
 import type { ConversationCache, ConversationView, MessageInfo, RequestContext } from '../wire/conversation.ts';
 import { appendSystemBlock, applyEdits, changeMessage, type Edit, prefixWithCommas, type Slice } from '../wire/json.ts';
-import { asFormerly, type MessageShape, type RequestShape, readText, shapeMessage } from '../wire/message.ts';
+import { asFormerly, dropSuperseded, type MessageShape, type RequestShape, shapeMessage } from '../wire/message.ts';
 import { findHeadEnd } from '../wire/turns.ts';
 import { findAddedRefusal, findRefusals, refusalKey } from '../wire/validate.ts';
 
@@ -26,8 +26,8 @@ export interface Cut {
   /** Leading text block of the first kept prompt. */
   readonly preamble: string;
   readonly nodeIds: readonly string[];
-  /** Absent in plans of versions that kept nothing of the absorbed messages, true in those that kept less of them. */
-  readonly pins?: true | 2;
+  /** Absent in plans of versions that kept nothing of the absorbed messages, true and 2 in those that kept less. */
+  readonly pins?: true | 2 | 3;
 }
 
 /** The oldest tool rounds of one turn that are no longer sent. The turn's instruction is still sent. */
@@ -185,9 +185,6 @@ export function applyPlan(view: ConversationView, plan: EpochPlan) {
   return { body: applyEdits(view.body, edits), edits, messages, thinkingStripped };
 }
 
-/** Of these statements, each of which may be long, only the last holds. */
-const isOnPlanMode = (text: string) => /^(?:<system-reminder>\n)?(?:Plan mode is active\.|## Exited Plan)/.test(text);
-
 /** Text for a directive without other content: a directive alone may not follow another system message. */
 const REMARK = { type: 'text', text: 'Earlier messages are kept in memory.' };
 
@@ -201,14 +198,7 @@ function collectPinned(
   { start, end, into }: { readonly start: number; readonly end: number; readonly into: number },
 ) {
   const absorbed = cut?.pins === undefined ? [] : view.infos.slice(start, end);
-  const read = absorbed.flatMap(({ pinned }) => pinned ?? []);
-  const all = cut?.pins === true ? read.map(asFormerly) : read;
-  const last = all.findLastIndex((pin) => [...pin.reminders, ...pin.blocks.flatMap(readText)].some(isOnPlanMode));
-  const pins = all.map((pin, at) => {
-    if (at >= last) return pin;
-    const blocks = pin.blocks.filter((block) => !readText(block).some(isOnPlanMode));
-    return { ...pin, reminders: pin.reminders.filter((text) => !isOnPlanMode(text)), blocks };
-  });
+  const pins = dropSuperseded(absorbed.flatMap(({ pinned }) => (pinned ? asFormerly(pinned, Number(cut?.pins)) : [])));
   const said = new Set(view.infos[into]?.pinned?.reminders);
   const texts = [...new Set(pins.flatMap(({ reminders }) => reminders))].filter((text) => !said.has(text));
   const contents = pins.flatMap(({ blocks }) => (blocks.length > 0 ? [blocks] : []));
@@ -223,9 +213,7 @@ function collectPinned(
 
 /** Index of the user message that the rounds starting at `start` answer; system messages may come between. */
 function findInstruction({ infos }: ConversationView, start: number): number {
-  let index = start - 1;
-  while (index > 0 && infos[index]?.role === 'system') index -= 1;
-  return index;
+  return infos.findLastIndex(({ role }, index) => index < start && role !== 'system');
 }
 
 /**
@@ -234,10 +222,8 @@ function findInstruction({ infos }: ConversationView, start: number): number {
  */
 function isSystemMessage(injection: Injection, view: ConversationView, index: number): boolean {
   if (injection.channel === 'block' || !view.takesSystemMessages) return false;
-  let next = index + 1;
-  while (view.infos[next]?.role === 'system') next += 1;
-  const role = view.infos[next]?.role;
-  return role === undefined || role === 'assistant';
+  const next = view.infos.find(({ role }, at) => at > index && role !== 'system');
+  return next === undefined || next.role === 'assistant';
 }
 
 /** The error that the API would return for the rewritten request and not for the received one; null without one. */

@@ -22,6 +22,7 @@ import {
   shapeHead,
   shapeMessage,
   shapeTools,
+  toBlocks,
 } from './message.ts';
 
 export type MessageInfo = Readonly<ReturnType<typeof describeMessage>>;
@@ -166,9 +167,6 @@ function describe(
     lineage.push(extendLineage(lineage.at(-1) ?? '', info.hash));
   }
   const field = (name: string): unknown => readField({ body, scan }, name);
-  const thinking = field('thinking') as { type?: unknown } | undefined;
-  const output = field('output_config') as { effort?: unknown } | undefined;
-  const metadata = field('metadata') as { user_id?: unknown } | undefined;
   const systemAt = scan.fields.get('system');
   const system = systemAt === undefined ? NO_SYSTEM : cache.system(body, systemAt);
   return {
@@ -177,12 +175,12 @@ function describe(
     infos,
     lineage,
     model: String(field('model') ?? ''),
-    manualThinking: thinking?.type === 'enabled',
-    effort: toText(output?.effort),
+    manualThinking: toRecord(field('thinking'))['type'] === 'enabled',
+    effort: toText(toRecord(field('output_config'))['effort']),
     takesSystemMessages: infos.some((info) => info.role === 'system'),
     hasTools: hasTools(scan.fields.get('tools')),
     maxTokens: Number(field('max_tokens') ?? 0),
-    userId: toText(metadata?.user_id),
+    userId: toText(toRecord(field('metadata'))['user_id']),
     system: { ...system, workingDirectory: system.workingDirectory ?? findWorkingDirectory({ body, scan, infos }) },
   };
 }
@@ -211,21 +209,13 @@ export function countRequestTokens({ body, scan, infos }: Pick<ConversationView,
 export const IMAGE_TOKENS = 1_500;
 
 /** Images and documents in base64: what they weigh has nothing to do with their length. */
-function measureEncoded(blocks: readonly unknown[]): { readonly count: number; readonly bytes: number } {
-  let [count, bytes] = [0, 0];
-  for (const block of blocks) {
+function findEncoded(blocks: readonly unknown[]): string[] {
+  return blocks.flatMap((block) => {
     const { type, source, content } = Object(block) as Readonly<Record<string, unknown>>;
+    if (type === 'tool_result' && Array.isArray(content)) return findEncoded(content);
     const { data } = Object(source) as { data?: unknown };
-    if ((type === 'image' || type === 'document') && typeof data === 'string') {
-      count += 1;
-      bytes += Buffer.byteLength(data);
-    } else if (type === 'tool_result' && Array.isArray(content)) {
-      const inner = measureEncoded(content);
-      count += inner.count;
-      bytes += inner.bytes;
-    }
-  }
-  return { count, bytes };
+    return (type === 'image' || type === 'document') && typeof data === 'string' ? [data] : [];
+  });
 }
 
 /** What the rewriter needs of one message, without its text, so that thousands can be cached. */
@@ -233,7 +223,7 @@ export function describeMessage(message: unknown, at: Slice) {
   if (typeof message !== 'object' || message === null) throw new TypeError('message is not an object');
   const { role, content } = message as { role?: unknown; content?: unknown };
   const blocks = Array.isArray(content) ? content : [];
-  const encoded = measureEncoded(blocks);
+  const encoded = findEncoded(blocks);
   const pinned = readPinned(message);
   const answersTool = blocks.some((block) => /tool_result$/.test(getType(block)));
   return {
@@ -245,7 +235,7 @@ export function describeMessage(message: unknown, at: Slice) {
     typed: findTyped(String(role), content, answersTool),
     hasThinking: blocks.some(isThinking),
     signature: readSignature(blocks),
-    tokens: estimateTokens(at.end - at.start - encoded.bytes) + encoded.count * IMAGE_TOKENS,
+    tokens: estimateTokens(at.end - at.start - Buffer.byteLength(encoded.join(''))) + encoded.length * IMAGE_TOKENS,
     shape: shapeMessage(message),
     directories: findDirectories(String(role), content),
     pinned,
@@ -273,10 +263,6 @@ function findTyped(role: string, content: unknown, answersTool: boolean): TypedB
   const first = blocks.findIndex((block) => getType(block) !== 'tool_result');
   const isAfterResults = first > 0 && !blocks.slice(first).some((block) => /tool_result$/.test(getType(block)));
   return isAfterResults ? findTypedBesideResults(blocks.flatMap(readText)) : null;
-}
-
-function toBlocks(content: unknown): readonly unknown[] {
-  return Array.isArray(content) ? content : [{ type: 'text', text: content }];
 }
 
 const getType = (block: unknown): string => String((block as { type?: unknown } | null)?.type);
@@ -320,9 +306,7 @@ export function readPromptText(view: ConversationView, index: number): string {
 
 function readTexts(view: Pick<ConversationView, 'body' | 'scan'>, index: number): string[] {
   const slice = view.scan.messages[index];
-  if (slice === undefined) return [];
-  const { content } = parseSlice(view.body, slice) as { content?: unknown };
-  return toBlocks(content).flatMap(readText);
+  return slice === undefined ? [] : readBlocks(view, slice).flatMap(readText);
 }
 
 /** The texts of the messages before `index` that have one, oldest first. */

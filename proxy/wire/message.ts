@@ -1,5 +1,5 @@
 import { isRecord, sha256, toText } from '../../common/text.ts';
-import { findStandingParts, isStandingReminder, type Standing } from '../../common/turn.ts';
+import { findStandingParts, isStandingReminder } from '../../common/turn.ts';
 
 type Json = Record<string, unknown>;
 
@@ -94,11 +94,10 @@ export interface RequestShape extends HeadShape {
 
 export function shapeMessage(message: unknown): MessageShape {
   if (!isRecord(message)) return { role: '', blocks: [], extra: [], malformed: true };
-  const extra = Object.keys(message).filter((key) => key !== 'role' && key !== 'content');
-  const role = toText(message.role);
-  const { content } = message;
+  const { role, content, ...rest } = message;
   const isMalformed = typeof content !== 'string' && !Array.isArray(content);
-  return { role, blocks: shapeBlocks(content), extra, ...(isMalformed && { malformed: true as const }) };
+  const extra = Object.keys(rest);
+  return { role: toText(role), blocks: shapeBlocks(content), extra, ...(isMalformed && { malformed: true as const }) };
 }
 
 /** The parts of a message that stay when a cut absorbs it, because Claude Code sends them once (decision 0055). */
@@ -109,40 +108,72 @@ export interface Pinned {
   readonly blocks: readonly unknown[];
   /** `output_config` of a system message; it applies until the next one. */
   readonly directive?: unknown;
+  /** A tool result says that plan mode ended, as for models without system messages. */
+  readonly endsPlan?: true;
 }
 
 /** Null when nothing stays. */
 export function readPinned(message: unknown): Pinned | null {
-  const { role, content, output_config: directive } = message as Json;
-  const blocks = (typeof content === 'string' ? [{ type: 'text', text: content }] : content) as readonly unknown[];
-  if (!Array.isArray(blocks)) return null;
-  if (role === 'user') {
-    const reminders = blocks.flatMap(readText).filter((text) => isStandingReminder(text, 'all'));
-    return reminders.length === 0 ? null : { reminders, blocks: [] };
-  }
-  if (role !== 'system') return null;
-  const kept = blocks.flatMap((block) => keepStanding(block, 'all'));
-  if (kept.length === 0 && directive === undefined) return null;
-  return { reminders: [], blocks: kept, ...(directive !== undefined && { directive }) };
+  const { role, content, output_config: config } = message as Json;
+  const blocks = toBlocks(content);
+  const directive = role === 'system' ? config : undefined;
+  const reminders = role === 'user' ? blocks.flatMap(readText).filter((text) => isStandingReminder(text)) : [];
+  const kept = role === 'system' ? blocks.flatMap((block) => keepStanding(block)) : [];
+  const endsPlan = blocks.flatMap(readResult).some((text) => text.includes(PLAN_ENDED));
+  if (reminders.length + kept.length === 0 && directive === undefined && !endsPlan) return null;
+  return { reminders, blocks: kept, ...(directive !== undefined && { directive }), ...(endsPlan && { endsPlan }) };
 }
 
-/** What a plan keeps of it whose `pins` is true. */
-export const asFormerly = (pin: Pinned): Pinned => ({
+const PLAN_ENDED = '<system-reminder>\n## Exited Plan Mode\n\nYou have exited plan mode.';
+
+function readResult(block: unknown): string[] {
+  const { type, content } = Object(block) as Json;
+  return type === 'tool_result' ? toBlocks(content).flatMap(readText) : [];
+}
+
+export function toBlocks(content: unknown): readonly unknown[] {
+  return Array.isArray(content) ? content : [{ type: 'text', text: content }];
+}
+
+/** What a plan keeps of it whose `pins` is `kinds`. */
+export const asFormerly = ({ endsPlan, ...pin }: Pinned, kinds: number): Pinned => ({
   ...pin,
-  reminders: pin.reminders.filter((text) => isStandingReminder(text, 'former')),
-  blocks: pin.blocks.flatMap((block) => keepStanding(block, 'former')),
+  ...(endsPlan && kinds > 2 && { endsPlan }),
+  reminders: pin.reminders.filter((text) => isStandingReminder(text, kinds)),
+  blocks: pin.blocks.flatMap((block) => keepStanding(block, kinds)),
 });
+
+const ON_PLAN_MODE = /^(?:<system-reminder>\n)?(?:Plan mode is active\.|## Exited Plan)/;
+/** Statements of which only the last holds; those on plan mode are long, those on the directory many. */
+const SUPERSEDED = [
+  ON_PLAN_MODE,
+  /^(?:<system-reminder>\n)?# Environment update\n - Primary working directory: [^\n]+(?:\n<\/system-reminder>\n?)?$/,
+];
+
+export function dropSuperseded(all: readonly Pinned[]): readonly Pinned[] {
+  return SUPERSEDED.reduce((pins, statement) => {
+    const isOther = (text: string): boolean => !statement.test(text);
+    const isOtherBlock = (block: unknown): boolean => readText(block).every(isOther);
+    const isOne = ({ reminders, blocks, endsPlan }: Pinned): boolean =>
+      (endsPlan && statement === ON_PLAN_MODE) || !reminders.every(isOther) || !blocks.every(isOtherBlock);
+    const last = pins.findLastIndex(isOne);
+    return pins.map((pin, at) => {
+      const { reminders, blocks } = pin;
+      return at >= last ? pin : { ...pin, reminders: reminders.filter(isOther), blocks: blocks.filter(isOtherBlock) };
+    });
+  }, all);
+}
 
 export function readText(block: unknown): string[] {
   return isRecord(block) && block['type'] === 'text' && typeof block['text'] === 'string' ? [block['text']] : [];
 }
 
-function keepStanding(block: unknown, which: Standing): unknown[] {
+function keepStanding(block: unknown, kinds?: number): unknown[] {
   if (!isRecord(block)) return [];
   const { cache_control: _, ...rest } = block;
   if (rest['type'] === 'tool_addition' || rest['type'] === 'tool_removal') return [rest];
   return readText(block)
-    .flatMap((text) => findStandingParts(text, which) ?? [])
+    .flatMap((text) => findStandingParts(text, kinds) ?? [])
     .map((text) => ({ type: 'text', text }));
 }
 

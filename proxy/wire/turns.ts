@@ -104,12 +104,11 @@ const PART_CALLS = 12;
  * newest round is included only when its calls are answered. A round ends where the prefix up to it is valid.
  */
 export function splitRounds({ infos, lineage }: Conversation, turn: TurnSpan): TurnSpan[] {
-  let first = turn.start;
-  while (first < turn.end && infos[first]?.role !== 'assistant') first += 1;
+  let start = turn.start;
+  while (start < turn.end && infos[start]?.role !== 'assistant') start += 1;
   const rounds: TurnSpan[] = [];
   const open = new Set<string>();
-  let start = first;
-  for (let index = first; index < turn.end; index += 1) {
+  for (let index = start; index < turn.end; index += 1) {
     const info = infos[index] as MessageInfo;
     trackServerTools(info, open);
     const isLast = index + 1 === turn.end;
@@ -124,8 +123,7 @@ export function splitRounds({ infos, lineage }: Conversation, turn: TurnSpan): T
 /** Complete parts only; the newest round is never in a part. */
 export function splitParts({ infos }: Pick<Conversation, 'infos'>, rounds: readonly TurnSpan[]): PartSpan[] {
   const parts: PartSpan[] = [];
-  let from = 0;
-  let calls = 0;
+  let [from, calls] = [0, 0];
   for (let at = 0; at < rounds.length - 1; at += 1) {
     const round = rounds[at] as TurnSpan;
     const blocks = infos.slice(round.start, round.end).flatMap(({ shape }) => shape.blocks);
@@ -134,8 +132,7 @@ export function splitParts({ infos }: Pick<Conversation, 'infos'>, rounds: reado
     const own = rounds.slice(from, at + 1);
     const requests = own.reduce((total, each) => total + each.requests, 0);
     parts.push({ ...round, index: parts.length, start: (own[0] as TurnSpan).start, tokens: sumTokens(own), requests });
-    from = at + 1;
-    calls = 0;
+    [from, calls] = [at + 1, 0];
   }
   return parts;
 }

@@ -142,7 +142,7 @@ function isOurs({ type, text }: Json): boolean {
 
 /** What an absorbed message said once. */
 function isPinned({ type, text }: Json, had: readonly Json[]): boolean {
-  return type === 'text' && isStandingReminder(String(text), 'all') && !had.some((block) => block['text'] === text);
+  return type === 'text' && isStandingReminder(String(text)) && !had.some((block) => block['text'] === text);
 }
 
 function getBlocks({ content }: Json): readonly Json[] {

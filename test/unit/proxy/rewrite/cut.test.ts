@@ -553,13 +553,17 @@ describe('a prompt that was sent with tool results', () => {
     );
   });
 
-  it('keeps what the client says of the session over a cut, and of plan mode only the last', async () => {
+  it('keeps what the client says of the session over a cut, and of mode and directory only the last', async () => {
     const remind = (text: string) => texts(`<system-reminder>\n${text}\n</system-reminder>`);
     const notes = [
       'Plan mode is active. The user indicated that nothing is to be changed. Plan A.',
       "The date has changed. Today's date is now 2026-03-02.",
-      '## Exited Plan Mode\nYou have exited plan mode.',
+      '# Environment update\n - Primary working directory: /w/first (was /w)',
+      '# Environment update\n - Additional working directories added:\n  - /w/added',
       'Plan mode is active. The user indicated that nothing is to be changed. Plan B.',
+      '## Auto Mode Active\n\nBias toward working.',
+      '## Exited Plan Mode\n\nYou have exited plan mode.\n\n## Exited Auto Mode\n\nYou have exited auto mode.',
+      '# Environment update\n - Primary working directory: /w/second (was /w/first)',
     ];
     const noted = notes.map((note) => [[...remind(note), ...texts('x'.repeat(400))], done] as const);
     const talks = Array.from({ length: 12 }, (_, at) => [texts(`Question ${at}. ${'x'.repeat(400)}`), done] as const);
@@ -568,16 +572,30 @@ describe('a prompt that was sent with tool results', () => {
     expect(sent.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
     const last = sent.at(-1)?.body.toString() ?? '';
     expect(last).not.toContain('Question 0.');
-    const count = (body: string) =>
-      ['Plan A', '2026-03-02', 'Exited', 'Plan B'].map((note) => body.split(note).length - 1);
-    expect(count(last)).toEqual([0, 1, 0, 1]);
+    const marks = ['Plan A', '2026-03-02', '/w/first (', '/w/added', 'Plan B', 'Bias', 'Exited Plan', '/w/second'];
+    const count = (body: string) => marks.map((note) => body.split(note).length - 1);
+    expect(count(last)).toEqual([0, 1, 0, 1, 0, 1, 1, 1]);
     // A plan of a former version replays what it sent.
     const made = newestPlan(records);
-    const former = { ...made, cut: { ...made?.cut, pins: true } } as EpochPlan;
     const received = { index: 0, turn: 0, round: 0, answer: [] };
     const { bytes } = makeRequest(plan, sent.at(-1)?.received as never, received);
     const view = parseConversation(bytes, new ConversationCache()) as ConversationView;
-    expect(count(String(applyPlan(view, former)?.body))).toEqual([0, 0, 0, 0]);
+    const replay = (pins: true | 2) => applyPlan(view, { ...made, cut: { ...made?.cut, pins } } as EpochPlan);
+    expect(count(String(replay(true)?.body))).toEqual(marks.map(() => 0));
+    expect(count(String(replay(2)?.body))).toEqual([0, 1, 0, 0, 1, 0, 0, 0]);
+  });
+
+  it('keeps no statement on plan mode that a tool result ends', async () => {
+    const begun = texts('<system-reminder>\nPlan mode is active. The user indicated that nothing is to be changed.');
+    const approved = '<system-reminder>\n## Exited Plan Mode\n\nYou have exited plan mode. You can now make edits.';
+    const ended = [{ ...result('p'), content: `User has approved your plan.\n\n${approved}\n</system-reminder>` }];
+    const steps = [[[...begun, ...texts('Plan it.')], call('p')] as const, [ended, done] as const];
+    const talks = Array.from({ length: 12 }, (_, at) => [texts(`Question ${at}. ${'x'.repeat(400)}`), done] as const);
+    const { sent } = await talk([[texts('Hello.'), done], ...steps, ...talks], []);
+    expect(sent[1]?.body.toString()).toContain('Plan mode is active');
+    const last = sent.at(-1)?.body.toString() ?? '';
+    expect(last).not.toContain('Question 0.');
+    expect(last).not.toMatch(/Plan mode is active|Exited Plan/);
   });
 
   it('is found by a plan of a former version whose cut rounds reach over it, and nothing is refused', async () => {
