@@ -72,6 +72,8 @@ interface Search {
   readonly limit: number;
   readonly gated: boolean;
   readonly skips: (node: MemoryNode) => boolean;
+  /** Turns that are not told: the conversation sends them. */
+  readonly visibleTurns: ReadonlySet<string>;
   readonly shown: ReadonlySet<string>;
   readonly projectDir: string | null;
 }
@@ -127,17 +129,18 @@ export function createRecaller(deps: RecallerDeps) {
     const idf = await index.termWeights([...tokens, UNSEEN], filter);
     const terms = weighTerms(query, idf, deps.filter, readDate(date, query, hits));
     const past = asksPast(query);
-    const turns = rankTurns({ text: query, date }, hits, ranking).slice(0, RANKED_TURNS);
+    const isHidden = ({ hit }: RankedTurn): boolean => !search.visibleTurns.has(hit.turnId);
+    const turns = rankTurns({ text: query, date }, hits, ranking).filter(isHidden).slice(0, RANKED_TURNS);
     const candidates = rankCandidates(deps, { search, past, date, turns, hits, recalls });
     const words = await index.turnTexts(
       candidates.map(({ nodeId }) => nodeId),
-      [...new Set(candidates.flatMap((each) => getTurns(each, deps)))],
+      [...new Set(candidates.flatMap((each) => getTurns(each, deps, search)))],
     );
     const nodes = candidates.flatMap(({ nodeId }) => deps.getNode(nodeId) ?? []);
     const freshness = await deps.files?.freshness(nodes, projectDir, gated ? undefined : ASKED_MS);
     const readings: Reading[] = [];
     for (const candidate of demoted(await inOrder(deps, candidates, { search, words }), freshness)) {
-      const reading = await readCandidate(deps, candidate, words, { terms, date });
+      const reading = await readCandidate(deps, candidate, words, { search, terms, date });
       if (reading !== null) readings.push(reading);
     }
     const deciding = new Set(candidates.slice(0, (deps.filter ?? FILTER_RULES).deciding).map(({ nodeId }) => nodeId));
@@ -156,7 +159,8 @@ export function createRecaller(deps: RecallerDeps) {
       const { visibleTurns, shown, projectDir } = request;
       const visible = ({ turns }: MemoryNode) => turns.length > 0 && turns.every((turnId) => visibleTurns.has(turnId));
       const filter = getScope(request.scope ?? config.scope, request.sessionId, getProject(projectDir));
-      const search = { query, projectDir, filter, limit: config.maxResults, gated: true, skips: visible, shown };
+      const limit = config.maxResults;
+      const search = { query, projectDir, filter, limit, gated: true, skips: visible, visibleTurns, shown };
       const hits = await beforeAbort(find(search), signal);
       for (const { node } of hits) recalls.set(node.node_id, (recalls.get(node.node_id) ?? 0) + 1);
       return hits;
@@ -165,7 +169,8 @@ export function createRecaller(deps: RecallerDeps) {
     /** Like `recall`, for an explicit search: results below the relevance filter follow those that pass it. */
     search(query: string, options: SearchOptions): Promise<readonly RecallHit[]> {
       const { top: limit, projectDir = null, skips = () => false } = options;
-      return find({ query, projectDir, filter: getFilter(options), limit, gated: false, skips, shown: new Set() });
+      const nothing = { visibleTurns: new Set<string>(), shown: new Set<string>() };
+      return find({ query, projectDir, filter: getFilter(options), limit, gated: false, skips, ...nothing });
     },
 
     /** Ids of the turns that search makes its hits of, best first, each once. */
@@ -215,8 +220,9 @@ function rankCandidates(
 }
 
 /** The turns that were found, then the others of the node. */
-function getTurns({ turns, nodeId }: RankedNode, { getNode }: Pick<RecallerDeps, 'getNode'>): readonly string[] {
-  return [...new Set([...turns, ...(getNode(nodeId)?.turns ?? [])])].slice(0, TURNS_READ);
+function getTurns({ turns, nodeId }: RankedNode, { getNode }: Pick<RecallerDeps, 'getNode'>, search: Search) {
+  const all = [...new Set([...turns, ...(getNode(nodeId)?.turns ?? [])])];
+  return all.filter((id) => !search.visibleTurns.has(id)).slice(0, TURNS_READ);
 }
 
 async function inOrder(
@@ -235,7 +241,7 @@ async function readCandidate(
   deps: RecallerDeps,
   candidate: RankedNode,
   words: ReadonlyMap<string, TurnWords>,
-  { terms, date }: Pick<SearchContext, 'terms' | 'date'>,
+  { search, terms, date }: Pick<SearchContext, 'search' | 'terms' | 'date'>,
 ) {
   const node = deps.getNode(candidate.nodeId);
   if (node === null) return null;
@@ -249,13 +255,16 @@ async function readCandidate(
   /** With the date that the query names, 0 to 1. */
   const agreement = date === null ? 0 : dateAgreement(date, Date.parse(node.valid_from));
   const turns: ReadTurn[] = [];
-  for (const id of getTurns(candidate, deps)) {
+  for (const id of getTurns(candidate, deps, search)) {
     const turn = words.get(id) ?? (await deps.turnText(id));
     if (turn === null) continue;
     turns.push({ id, words: turn, coverage: measureCoverage(terms, getTokens(turn), agreement) });
   }
   const best = turns.toSorted((one, other) => other.coverage - one.coverage);
-  const coverage = Math.max(computeCoverage(terms, texts.join('\n'), agreement), best[0]?.coverage ?? 0);
+  // What a memory says of all its turns may be of one that is sent.
+  const isSent = node.turns.some((id) => search.visibleTurns.has(id));
+  const ownCoverage = isSent ? 0 : computeCoverage(terms, texts.join('\n'), agreement);
+  const coverage = Math.max(ownCoverage, best[0]?.coverage ?? 0);
   return { candidate, node, agreement, turns: best.filter((turn) => turn.coverage > 0), coverage };
 }
 

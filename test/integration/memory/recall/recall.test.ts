@@ -8,7 +8,7 @@ import { createRecaller, type Recaller, type RecallerDeps } from '../../../../me
 import { FILTER_RULES } from '../../../../memory/recall/relevance-filter.ts';
 import { openLanceIndex } from '../../../../memory/search/lancedb/search-index.ts';
 import type { SearchIndex, TurnWords } from '../../../../memory/search/search-index.ts';
-import { ANSWERABLE, EPISODES, UNANSWERABLE } from '../../../fixtures/coding-history.ts';
+import { ANSWERABLE, EPISODES, type Episode, UNANSWERABLE } from '../../../fixtures/coding-history.ts';
 import { codingMemory, PROJECT, rowsOf } from '../../../helpers/coding-memory.ts';
 import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
 import { createInMemorySearchIndex } from '../../../helpers/in-memory-search-index.ts';
@@ -187,6 +187,23 @@ describe('what is recalled', () => {
     expect(await ids({})).toContain(id);
     expect(await ids({ visibleTurns: new Set(['pg-port-0']) })).not.toContain(id);
     expect(await ids({ shown: new Set([hit?.line.text ?? '']) })).not.toContain(id);
+  });
+
+  test('tells of a memory only the turns that are not visible', async () => {
+    const told = async (later: string, visible: string): Promise<string[]> => {
+      const isAsked = ({ name }: Episode): boolean => name === 'pg-port';
+      const episodes = EPISODES.map((each) => (isAsked(each) ? { ...each, turns: [...each.turns, later] } : each));
+      const { recaller, getId } = await codingMemory(await inMemory(), episodes);
+      const hits = await recaller.recall(ask(QUESTION, { visibleTurns: new Set([visible]) }), live());
+      return hits.flatMap(({ node, raw }) => (node.node_id === getId('pg-port') ? [raw?.turn ?? 'summary'] : []));
+    };
+    const [other, near] = [
+      'user: And the weather?\n\nassistant: It rains.',
+      'user: The staging database listens on another port?',
+    ];
+    expect(await told(other, 'pg-port-1')).toEqual(['pg-port-0']);
+    expect(await told(other, 'pg-port-0')).toEqual([]);
+    expect(await told(near, 'pg-port-0')).toEqual(['pg-port-1']);
   });
 
   test('stays within the project; without a project, within the session', async () => {
