@@ -6,8 +6,7 @@ export type Origin = (typeof ORIGINS)[number];
 
 /** The least trusted of `origins`; `external` when there are none. */
 export function lowestOrigin(origins: readonly Origin[]): Origin {
-  const worst = Math.max(...origins.map((origin) => ORIGINS.indexOf(origin)));
-  return ORIGINS[worst] ?? 'external';
+  return ORIGINS[Math.max(...origins.map((origin) => ORIGINS.indexOf(origin)))] ?? 'external';
 }
 
 /** Only text of these origins may go to a system channel. */

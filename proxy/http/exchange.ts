@@ -152,8 +152,7 @@ async function runMessages(exchange: Exchange, path: MessagesRequest['path'], st
 
 function createPhaseTimer() {
   const phases: Phase[] = [];
-  let sinceMs = performance.now();
-  let isSent = false;
+  let [sinceMs, isSent] = [performance.now(), false];
   const add = (name: Phase['name']): void => {
     const nowMs = performance.now();
     phases.push({ name, ms: Math.round((nowMs - sinceMs) * 1_000) / 1_000 });

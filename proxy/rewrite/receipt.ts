@@ -146,16 +146,14 @@ function splitPieces(body: Buffer, at: Slice): Slice[] {
 /** Finds the pieces in the replacement, in order, and keeps only what differs between them. */
 function editAroundPieces(body: Buffer, edit: Edit, pieces: readonly Slice[]): ReceiptEdit[] {
   const edits: ReceiptEdit[] = [];
-  let start = edit.start;
-  let from = 0;
+  let [start, from] = [edit.start, 0];
   for (const piece of pieces) {
     const bytes = body.subarray(piece.start, piece.end);
     const at = edit.bytes.indexOf(bytes, from);
     if (at < 0) continue;
     if (piece.start > start || at > from)
       edits.push(toReceiptEdit({ start, end: piece.start }, edit.bytes.subarray(from, at)));
-    start = piece.end;
-    from = at + bytes.length;
+    [start, from] = [piece.end, at + bytes.length];
   }
   const rest = edit.bytes.subarray(from);
   if (edit.end > start || rest.length > 0) edits.push(toReceiptEdit({ start, end: edit.end }, rest));

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/map.ts';
+import { ancestors } from '../../common/paths.ts';
 import { parseJson, sha256, toRecord, toText } from '../../common/text.ts';
 import {
   findTypedBesideResults,
@@ -55,6 +56,8 @@ export class ConversationCache {
   readonly #messages = new LruMap<string, MessageInfo>(4_000);
   readonly #systems = new LruMap<string, SystemFacts>(200);
   readonly #heads = new WeakMap<BodyScan, HeadShape>();
+  /** Where each session began. */
+  readonly directories = new LruMap<string, string>(2_000);
   /** Those of the newest heads. */
   #tools: { readonly bytes: Buffer; readonly shapes: HeadShape['tools'] }[] = [];
   /** Newest requests of different conversations, the newest last. */
@@ -402,12 +405,10 @@ function leavesNewestUncached({ infos }: ConversationView): boolean {
 
 /** From the header or `metadata.user_id`; else working directory and first message identify the session. */
 export function findSessionId(view: Identity, headers: Readonly<Record<string, string>>): string {
-  const header = headers['x-claude-code-session-id'];
-  if (header !== undefined && header !== '') return header;
   const old = /_session_([0-9a-fA-F-]{36})$/.exec(view.userId)?.[1];
-  const { session_id: id } = Object(parseJson(view.userId)) as { session_id?: unknown };
-  if (old !== undefined) return old;
-  if (typeof id === 'string' && id !== '') return id;
+  const { session_id: id } = toRecord(parseJson(view.userId));
+  const named = headers['x-claude-code-session-id'] || old || toText(id);
+  if (named !== '') return named;
   const identity = [view.userId, view.system.workingDirectory ?? '', view.lineage[0] ?? ''].join('\n');
   return `nameless-${sha256(identity, 24)}`;
 }
@@ -425,9 +426,15 @@ export function parseRequest(request: MessagesRequest, cache: ConversationCache)
   if (parsed === null) return null;
   // The system prompt may be an agent of the repository, which could open the memory of another project.
   const stated = STATES_IN_SYSTEM.test(request.headers['user-agent'] ?? '') ? null : findWorkingDirectory(parsed);
-  const view = { ...parsed, system: { ...parsed.system, workingDirectory: stated ?? parsed.system.workingDirectory } };
-  const kind = classify(view, request.headers);
+  const found = stated ?? parsed.system.workingDirectory;
+  const sessionId = findSessionId({ ...parsed, system: { workingDirectory: found } }, request.headers);
+  const kind = classify(parsed, request.headers);
+  // Behind a compaction, Claude Code states where its shell is.
+  const first = cache.directories.get(sessionId) ?? '';
+  const workingDirectory = found !== null && ancestors(found).includes(first) ? first : found;
+  if (kind === 'main' && workingDirectory !== null) cache.directories.set(sessionId, workingDirectory);
+  const view = { ...parsed, system: { ...parsed.system, workingDirectory } };
   const { [AGENT_ID]: agentId, [HINT]: hint } = request.headers;
   const isSubagent = kind === 'other' && (view.system.isSubagent || agentId !== undefined || hint === 'subagent');
-  return { request, view, sessionId: findSessionId(view, request.headers), kind, isSubagent };
+  return { request, view, sessionId, kind, isSubagent };
 }

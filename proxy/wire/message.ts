@@ -126,10 +126,8 @@ export function readPinned(message: unknown): Pinned | null {
 
 const PLAN_ENDED = '<system-reminder>\n## Exited Plan Mode\n\nYou have exited plan mode.';
 
-function readResult(block: unknown): string[] {
-  const { type, content } = Object(block) as Json;
-  return type === 'tool_result' ? toBlocks(content).flatMap(readText) : [];
-}
+const readResult = (block: unknown): string[] =>
+  Object(block).type === 'tool_result' ? toBlocks(Object(block).content).flatMap(readText) : [];
 
 export function toBlocks(content: unknown): readonly unknown[] {
   return Array.isArray(content) ? content : [{ type: 'text', text: content }];

@@ -83,9 +83,8 @@ export function findTypedPrompt({ infos }: Pick<Conversation, 'infos'>): number 
 
 /** End of the head: the first message and the `role: "system"` messages after it. */
 export function findHeadEnd({ infos }: Pick<Conversation, 'infos'>): number {
-  let index = 1;
-  while (infos[index]?.role === 'system') index += 1;
-  return index;
+  const end = infos.findIndex(({ role }, index) => index > 0 && role !== 'system');
+  return end < 0 ? Math.max(1, infos.length) : end;
 }
 
 /**

@@ -126,6 +126,26 @@ describe('a view of a request', () => {
     },
   );
 
+  it('keeps the directory in which the session began, where a compaction or a subagent states one below it', () => {
+    const cache = new ConversationCache();
+    const find = (sessionId: string, directory: string, kind = 'main') => {
+      const list = [
+        { role: 'user', content: 'Hi' },
+        { role: 'system', content: environment(directory) },
+      ];
+      const body = Buffer.from(JSON.stringify({ model: 'claude-opus-5-5', tools: [{ name: 'Bash' }], messages: list }));
+      const headers = { 'x-claude-code-session-id': sessionId, 'x-claude-code-request-class': kind };
+      const request = { requestId: 'r', path: 'messages' as const, headers, body, receivedAtMs: 0 };
+      return parseRequest(request, cache)?.view.system.workingDirectory;
+    };
+    expect(find('a', '/home', 'subagent')).toBe('/home');
+    expect(find('a', '/home/shop')).toBe('/home/shop');
+    expect(find('a', '/home/shop/api')).toBe('/home/shop');
+    expect(find('a', '/home/shop/api', 'subagent')).toBe('/home/shop');
+    expect(find('a', '/home/shopping')).toBe('/home/shopping');
+    expect(find('b', '/home/shop/api')).toBe('/home/shop/api');
+  });
+
   it('is the same whichever requests of the conversation were seen before it', () => {
     fc.assert(
       fc.property(head, messages, messages, tail, tail, fc.nat(8), (before, list, more, after, later, kept) => {
