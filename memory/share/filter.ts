@@ -84,33 +84,39 @@ export interface Publisher {
   readonly isTrusted: boolean;
 }
 
-/**
- * A teammate's node as it is stored here. Nothing in it raises its own origin, pins or releases it, points to other
- * nodes, joins a session of the user's, or passes for what another teammate said.
- */
-export function fromTeammate(node: MemoryNode, { machine, name, isTrusted }: Publisher): MemoryNode {
-  const { pinned_from: _, pinned_in: __, released: ___, detailed_origin: ____, title_origin: _____, ...rest } = node;
-  const session = sha256(canonicalJson([machine, node.session_id]));
-  // A trusted machine may have been tricked: orders stay in quarantine.
-  const isClean = isTrusted && !isQuarantined({ ...rest, origin: 'external' });
-  const highest = isClean ? 'assistant' : 'external';
+/** Nothing of it counts as more than `highest`, as said by the user, or as released from quarantine. */
+export function cappedNode(node: MemoryNode, highest: Origin): MemoryNode {
+  const { released: _, detailed_origin: __, title_origin: ___, ...rest } = node;
   const capped = <T extends { readonly origin?: Origin }>(item: T) => ({
     ...item,
     origin: lowestOrigin([item.origin ?? node.origin, highest]),
     ...('by' in item ? { by: 'assistant' as const } : {}),
   });
   return {
-    ...rest,
-    origin: lowestOrigin([node.origin, highest]),
+    ...capped(rest),
     summary: withoutUserMark(node.summary),
-    session_id: `teammate-${session.slice(0, 32)}`,
+    facts: node.facts.map(capped),
+    ...(node.decisions === undefined ? {} : { decisions: node.decisions.map(capped) }),
+    ...(node.open === undefined ? {} : { open: node.open.map(capped) }),
+  };
+}
+
+/**
+ * A teammate's node as it is stored here. Nothing in it raises its own origin, pins or releases it, points to other
+ * nodes, joins a session of the user's, or passes for what another teammate said.
+ */
+export function fromTeammate(node: MemoryNode, { machine, name, isTrusted }: Publisher): MemoryNode {
+  const outside = cappedNode(node, 'external');
+  // A trusted machine may have been tricked: orders stay in quarantine.
+  const isClean = isTrusted && !isQuarantined(outside);
+  const { pinned_from: _, pinned_in: __, ...rest } = isClean ? cappedNode(node, 'assistant') : outside;
+  return {
+    ...rest,
+    session_id: `teammate-${sha256(canonicalJson([machine, node.session_id])).slice(0, 32)}`,
     recall_mode: 'active',
     parent_node_id: null,
     links: [],
     turns: [],
-    facts: node.facts.map(capped),
-    ...(node.decisions === undefined ? {} : { decisions: node.decisions.map(capped) }),
-    ...(node.open === undefined ? {} : { open: node.open.map(capped) }),
     source_links: [TEAMMATE + name, ...withoutLabels(node)],
   };
 }

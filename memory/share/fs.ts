@@ -11,8 +11,9 @@ import {
   writeFileAtomic,
 } from '../../common/files.ts';
 import { isRecord, parseJson, toRecord } from '../../common/text.ts';
+import { createIdSetFile } from '../storage/fs/set-files.ts';
 import { type FadedFacts, ShareState, type StateFile } from './parts.ts';
-import { isBlockId } from './row.ts';
+import { BLOCK_ID } from './row.ts';
 
 const LISTS = ['known', 'turns', 'peers', 'refused'] as const;
 /** Changes are appended until they take this much beside the whole. */
@@ -128,14 +129,13 @@ function folded(lines: readonly string[]): Lines {
 
 /** One key a line, until they are noted in the state. */
 export function createFadedFile(file: string): FadedFacts {
-  const exclusive = createMutex();
-  const load = async (): Promise<string[]> => ((await readFileIfPresent(file)) ?? '').split('\n').filter(isBlockId);
+  const [exclusive, keySet] = [createMutex(), createIdSetFile(file, BLOCK_ID)];
   return {
-    load: () => exclusive(load),
-    add: (keys) => exclusive(() => appendDurably(file, `\n${keys.join('\n')}\n`)),
+    load: () => exclusive(keySet.load),
+    add: (keys) => exclusive(() => keySet.add(keys)),
     drop: (keys) =>
       exclusive(async () => {
-        const left = (await load()).filter((key) => !keys.includes(key));
+        const left = (await keySet.load()).filter((key) => !keys.includes(key));
         if (left.length === 0) await rm(file, { force: true });
         else await writeFileAtomic(file, `${left.join('\n')}\n`);
       }),

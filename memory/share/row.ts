@@ -18,8 +18,7 @@ export const NODE_ID = /^mem_\d{8}_\d{6}_[0-9a-f]{6}$/;
 const nodeId = z.string().regex(NODE_ID);
 export const SHARED_ID = /^(?:mem_\d{8}_\d{6}_[0-9a-f]{6}|task [0-9a-f]{64})$/;
 const TASK_FILE = /^(?:active|blocked|done\/\d{4}-\d\d)\/[^\p{Cc}/\\]{1,200}\.md$/u;
-const BLOCK_ID = /^page [0-9a-f]{64}$/;
-export const isBlockId = (text: string): boolean => BLOCK_ID.test(text);
+export const BLOCK_ID = /^page [0-9a-f]{64}$/;
 const PLACE = /^(?:page [0-9a-f]{64})?$/;
 const PAGE_FILE =
   /^(?:|(?:topics|plans)\/(?:[^\p{Cc}/\\.][^\p{Cc}/\\]{0,190}\/){0,8}[^\p{Cc}/\\.][^\p{Cc}/\\]{0,190}\.md)$/u;

@@ -125,16 +125,14 @@ export function createTasks(parts: Parts) {
   const { files, surfacing, now, getProject, redact } = parts;
   const { getView, isNear, shown, load, find, getFields } = createTaskReader(parts);
   const exclusive = createMutex();
+  const changing: Mutex = (work) => exclusive(work).finally(surfacing.soon);
   const month = (): string => localDay(now()).slice(0, 7);
 
-  async function change(input: string, within: string | undefined, getPatch: (task: Task) => Promise<TaskPatch>) {
-    return await exclusive(async () => {
+  const change = (input: string, within: string | undefined, getPatch: (task: Task) => Promise<TaskPatch>) =>
+    changing(async () => {
       const task = await find(input, within);
-      const changed = await files.update(task.name, await getPatch(task), month());
-      surfacing.soon();
-      return shown(changed);
+      return shown(await files.update(task.name, await getPatch(task), month()));
     });
-  }
 
   return {
     /** By the time of their trigger. @param filter.all  done ones too */
@@ -148,7 +146,7 @@ export function createTasks(parts: Parts) {
     show: async (input: string, within?: string): Promise<TaskView> => shown(await find(input, within)),
     /** @throws CometError `usage` for a time that cannot be read, `unsafe_file` where the folder cannot be written to */
     add: ({ projectDir, project, origin, sources = [], ...given }: NewTask): Promise<TaskView> =>
-      exclusive(async () => {
+      changing(async () => {
         const { title = '', trigger, depends_on = [], ...fields } = await getFields(given);
         const atMs = now();
         const task = await files.add(getStem(atMs, title), {
@@ -157,7 +155,6 @@ export function createTasks(parts: Parts) {
           project: projectDir === null ? '' : (project ?? getProject(projectDir)),
           body: getBody(given, redact),
         });
-        surfacing.soon();
         return shown(task);
       }),
     /**
@@ -176,10 +173,9 @@ export function createTasks(parts: Parts) {
     setStatus: (input: string, status: Task['status'], within?: string): Promise<TaskView> =>
       change(input, within, async () => ({ status, surfacing: undefined, asked: undefined })),
     remove: (input: string): Promise<TaskView> =>
-      exclusive(async () => {
+      changing(async () => {
         const view = await shown(await find(input));
         await removeTasks([view.name], parts);
-        surfacing.soon();
         return view;
       }),
     /** Titles of tasks that surfaced lately and are still open, newest first; synchronous, as of the last look. */
@@ -198,8 +194,8 @@ export function createTasks(parts: Parts) {
     /** The page of a day, today's by default: `2026-11-24`. */
     inbox: async (day = localDay(now())) => ({ day, text: await files.readInbox(day) }),
     ...createTaskSources(parts),
-    ...createExchanged(parts, exclusive),
-    ...createStatements(parts, exclusive),
+    ...createExchanged(parts, changing),
+    ...createStatements(parts, changing),
     ...createListings(parts, load),
     problems: surfacing.problems,
     close: surfacing.close,
@@ -217,7 +213,7 @@ function createListings({ files }: Parts, load: (all: boolean) => Promise<TaskLi
   };
 }
 
-function createStatements({ files, surfacing, now, redact }: Parts, exclusive: Mutex) {
+function createStatements({ files, now, redact }: Parts, changing: Mutex) {
   async function addTask({ taskId: _, ...statement }: TaskStatement): Promise<void> {
     const { text, atMs, project } = statement;
     const made = await makeTask(statement);
@@ -251,29 +247,23 @@ function createStatements({ files, surfacing, now, redact }: Parts, exclusive: M
      * the statement names, with a line in the inbox where that is more than context.
      */
     takeStatement: ({ text, ...statement }: TaskStatement): Promise<void> =>
-      exclusive(async () => {
+      changing(() => {
         const said = { ...statement, text: oneLine(redact(text)).slice(0, TITLE_CHARS) };
-        await (statement.taskId === null ? addTask(said) : changeTask(said));
-        surfacing.soon();
+        return statement.taskId === null ? addTask(said) : changeTask(said);
       }),
   };
 }
 
 /** What another machine says of a task. */
-function createExchanged({ files, surfacing }: Parts, exclusive: Mutex) {
+function createExchanged({ files }: Parts, changing: Mutex) {
   return {
     /** It changed there. */
-    receive: (file: TaskText): Promise<void> =>
-      exclusive(async () => {
-        await files.replace(file);
-        surfacing.soon();
-      }),
+    receive: (file: TaskText): Promise<void> => changing(() => files.replace(file)),
     /** It was removed there. */
     drop: (name: string): Promise<void> =>
-      exclusive(async () => {
+      changing(async () => {
         await files.load(true);
         if (files.getFile(name) !== null) await files.remove(name);
-        surfacing.soon();
       }),
   };
 }
