@@ -4,11 +4,12 @@ import { withFreshFiles } from './edit.ts';
 import { renderSection } from './model/markdown.ts';
 import type { MemoryNode, StoredBrief } from './model/node.ts';
 import type { MemoryOptions, MemoryParts } from './parts.ts';
+import { cappedNode } from './share/filter.ts';
 import { findTask, taskKey } from './share/row.ts';
+import { OWN } from './share/state.ts';
 import { type ArchivedPage, type ArchiveFormat, parseArchive, renderArchive, scrubbed } from './storage/archive.ts';
 import type { SnapshotInfo } from './storage/fs/snapshot-files.ts';
 import { archivedFiles } from './storage/snapshot.ts';
-import { withoutUserMark } from './text/validity.ts';
 
 export type Archives = ReturnType<typeof createArchives>;
 
@@ -62,7 +63,7 @@ export function createArchives(parts: Parts) {
         const before = new Map(nodes.map(({ node_id }) => [node_id, catalogue.get(node_id)]));
         const fresh = (await Promise.all(nodes.map(redacted))).map((node) => {
           const previous = before.get(node.node_id);
-          return withCappedTrust(isTrusted || isSame(node, previous) ? node : nodeAsToolText(node), previous);
+          return withCappedTrust(isTrusted || isSame(node, previous) ? node : cappedNode(node, 'tool'), previous);
         });
         const changed = fresh.filter((node) => !isSame(node, before.get(node.node_id)));
         const added = changed.filter((node) => before.get(node.node_id) === undefined).length;
@@ -92,13 +93,13 @@ export function createArchives(parts: Parts) {
         const { at = '', reason } = (await snapshots.list()).find((each) => each.id.startsWith(id)) ?? {};
         const atMs = Date.parse(at);
         const before = await snapshooter.take('rollback');
-        const { save, remove } = planRollback(catalogue.every(), snapshot.nodes, atMs, reason === 'import');
-        const changed = save.filter((node) => !isSame(node, catalogue.get(node.node_id)));
+        const remove = await findMadeSince(parts, snapshot.nodes, { atMs, ofImport: reason === 'import' });
+        const changed = snapshot.nodes.filter((node) => !isSame(node, catalogue.get(node.node_id)));
         await store.save(changed);
         if (remove.length > 0) await store.remove(remove);
         const briefs = await saveBriefs(snapshot.briefs, () => true);
         const pages = await savePages(snapshot.pages, true);
-        if (snapshot.facts !== undefined) await parts.facts.restore(snapshot.facts, true);
+        if (snapshot.facts !== undefined) await parts.facts.restore(snapshot.facts, true, reason !== 'import');
         await parts.takeBackBriefs(id, atMs);
         return { restored: changed.length, removed: remove.length, briefs, pages, undo: before };
       }),
@@ -107,17 +108,6 @@ export function createArchives(parts: Parts) {
 
 const capped = <T extends { readonly origin?: Origin }>(item: T): T =>
   item.origin === undefined ? item : { ...item, origin: lowestOrigin([item.origin, 'tool']) };
-
-function nodeAsToolText(node: MemoryNode): MemoryNode {
-  const { decisions, open, released: _, title_origin: __, detailed_origin: ___, ...rest } = node;
-  return {
-    ...capped(rest),
-    summary: withoutUserMark(node.summary),
-    facts: node.facts.map(capped),
-    ...(decisions === undefined ? {} : { decisions: decisions.map(capped) }),
-    ...(open === undefined ? {} : { open: open.map(capped) }),
-  };
-}
 
 function briefAsToolText({ active, hints, ...brief }: StoredBrief): StoredBrief {
   return { ...brief, active: active.map(capped), hints: hints.map(capped) };
@@ -145,16 +135,23 @@ const isSame = (node: MemoryNode, earlier: MemoryNode | undefined): boolean =>
   earlier !== undefined && renderSection(node) === renderSection(earlier) && node.project === earlier.project;
 
 /**
- * From the nodes of today to those of a snapshot. What was remembered from conversations since then stays, as long as
- * nothing in the snapshot stands for the same turns; so do documents, unless their import is what is undone.
+ * Nodes of today that go. What was remembered from conversations since a snapshot, or came from another machine, stays,
+ * as long as nothing in the snapshot stands for the same turns; so do documents, unless their import is what is undone.
  */
-function planRollback(today: readonly MemoryNode[], snapshot: readonly MemoryNode[], atMs: number, ofImport: boolean) {
+async function findMadeSince(
+  { catalogue, share, turnRegistry }: Parts,
+  snapshot: readonly MemoryNode[],
+  { atMs, ofImport }: { readonly atMs: number; readonly ofImport: boolean },
+): Promise<string[]> {
   const then = new Set(snapshot.map((node) => node.node_id));
   const covered = new Set(snapshot.flatMap((node) => node.turns));
-  const isNew = ({ created_at, turns, kind }: MemoryNode): boolean =>
-    Date.parse(created_at) > atMs && !(ofImport && kind === 'document') && turns.some((id) => !covered.has(id));
-  return {
-    save: snapshot,
-    remove: today.filter((node) => !then.has(node.node_id) && !isNew(node)).map((node) => node.node_id),
+  const known = (await share?.stateFile.load().catch(() => null))?.known ?? {};
+  const stays = ({ node_id, created_at, kind, turns }: MemoryNode): boolean => {
+    if (then.has(node_id) || (known[node_id]?.owner ?? OWN) !== OWN) return true;
+    const fresh = turns.filter((turnId) => !covered.has(turnId));
+    if (Date.parse(created_at) > atMs) return fresh.length > 0 && !(ofImport && kind === 'document');
+    // Past conversations that were imported since.
+    return !ofImport && fresh.some((turnId) => turnRegistry.getSession(turnId) !== undefined);
   };
+  return catalogue.every().flatMap((node) => (stays(node) ? [] : [node.node_id]));
 }

@@ -140,9 +140,9 @@ export async function openFacts(parts: Parts) {
       };
       return ontology === undefined ? null : { ontology, facts: findViews('facts'), closed: findViews('closed') };
     },
-    /** Writes files of an archive where there are none, or `isWhole` in place of all there are. */
-    restore: (pages: readonly ArchivedPage[], isWhole: boolean): Promise<void> =>
-      exclusive(() => scopes.restore(new Map(pages.map(({ name, text }) => [name, text])), isWhole)),
+    /** Writes files of an archive, see `FactRegistry.restore`. */
+    restore: (pages: readonly ArchivedPage[], adds: boolean, keepsFiles = true): Promise<void> =>
+      exclusive(() => scopes.restore(new Map(pages.map(({ name, text }) => [name, text])), adds, keepsFiles)),
     /** Files as they are, with the project of each, and whether all can be read. */
     texts: () =>
       exclusive(() => ({

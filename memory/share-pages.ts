@@ -15,7 +15,7 @@ import {
 } from './pages/page-blocks.ts';
 import type { MemoryParts } from './parts.ts';
 import type { BlockChange, FadedFacts, SharedBlocks } from './share/parts.ts';
-import { changeFacts, findFacts } from './storage/fact-markdown.ts';
+import { factLine, findFacts, withFactsOf, withoutFacts } from './storage/fact-markdown.ts';
 
 const TRIES = 3;
 const MOST_KNOWN = 20_000;
@@ -92,18 +92,12 @@ function createFacts({ facts }: Parts, redact: Redact) {
     read: readFactTexts,
     async change({ added, removed, getKey }: BlockChange): Promise<void> {
       const { lines } = await readFactTexts(getKey);
-      const removals = lines.filter(({ isOwn, block }) => isOwn && removed.has(block.key));
-      const fresh = added.filter(({ block }) => block.page.kind === 'facts').map(({ block }) => block);
-      for (const project of new Set([
-        ...removals.map((line) => line.project),
-        ...fresh.map(({ page }) => page.project),
-      ])) {
-        const change = {
-          added: fresh.filter(({ page }) => page.project === project).map(({ text }) => text),
-          removed: new Set(removals.filter((line) => line.project === project).map(({ raw }) => raw)),
-        };
-        await facts.rewrite(project, (text) => changeFacts(project, text, change));
-      }
+      const gone = lines.filter(({ isOwn, block }) => isOwn && removed.has(block.key));
+      for (const { project, raw } of gone)
+        await facts.rewrite(project, (text) => text && withoutFacts(text, (fact) => fact.isOwn && fact.text === raw));
+      for (const { page, text } of added.map(({ block }) => block))
+        if (page.kind === 'facts')
+          await facts.rewrite(page.project, (there) => withFactsOf(page.project, there, factLine(text)));
     },
   };
 }
@@ -140,12 +134,11 @@ export function createSharedPages(parts: Parts) {
         const after = renderPage({ ...page, head: { ...page.head, project } });
         await topicPages.files.replace({ name, before: shelf.texts.get(name) ?? null, after });
       }
-      for (const { isOwn, project, raw } of (await facts.read(getKey)).lines) {
-        const key = getKey(project);
-        if (!isOwn || key === project) continue;
-        await parts.facts.rewrite(key, (text) => changeFacts(key, text, { added: [raw], removed: new Set() }));
-        const removal = { added: [], removed: new Set([raw]) };
-        await parts.facts.rewrite(project, (text) => changeFacts(project, text, removal));
+      for (const { project, text } of (await parts.facts.texts()).files) {
+        const key = project && getKey(project);
+        if (key === project || findFacts(text).length === 0) continue;
+        await parts.facts.rewrite(key, (there) => withFactsOf(key, there, text));
+        await parts.facts.rewrite(project, (here) => here && withoutFacts(here, () => true));
       }
     },
     async saveBlocks(change: BlockChange): Promise<void> {

@@ -105,13 +105,18 @@ export function createLibraryPages({ pageFiles, tasks, turnRegistry }: Parts) {
     },
     /**
      * What has to change for pages of an archive to be there.
-     * @param isWhole  the archive is all that there was: what memory alone wrote since goes, and its texts win
+     * @param isWhole  the archive is all that there was: what memory alone wrote since goes, and its texts win, but over
+     *   pages in which a person has written since
      */
     async planRestore(pages: readonly ArchivedPage[], isWhole: boolean, nodes: readonly MemoryNode[]) {
       const now = await shelf();
       const given = new Map(pages.map(({ name, text }) => [name, text]));
       const after = new Map<string, string | null>();
-      for (const [name, text] of given) if (isWhole || !now.texts.has(name)) after.set(name, text);
+      for (const [name, text] of given) {
+        const here = now.texts.get(name);
+        const isSame = name === PAGE_NAMES.state || getOwnText(here ?? '') === getOwnText(text);
+        if (here === undefined || (isWhole && isSame)) after.set(name, text);
+      }
       for (const [name, page] of isWhole ? now.pages : []) {
         const file = `topics/${name}.md`;
         const isOurs = getLines(page).every(({ statement }) => statement !== null);
@@ -121,6 +126,15 @@ export function createLibraryPages({ pageFiles, tasks, turnRegistry }: Parts) {
       return getRewrites(now, after, nodes);
     },
   };
+}
+
+/** What a person wrote into a page. */
+function getOwnText(text: string): string {
+  const page = parsePage(text);
+  if (typeof page === 'string') return text;
+  return getLines(page)
+    .map(({ statement, raw }) => (statement === null ? raw : ''))
+    .join('');
 }
 
 function toTexts(now: Shelf, pages: Shelf['pages'], isGone: (id: string, text: string) => boolean, link: NodeLinker) {

@@ -19,7 +19,7 @@ import { MemoryNode } from '../model/node-schema.ts';
 import { parsePage, renderPage, withoutNodes } from '../model/page.ts';
 import { parseTask } from '../model/task.ts';
 import { withoutRevisionsBy } from '../text/validity.ts';
-import { withoutFacts } from './fact-markdown.ts';
+import { type FactLine, withoutFacts } from './fact-markdown.ts';
 
 /** Everything that is remembered, but for raw turns. */
 export interface Archive {
@@ -121,8 +121,9 @@ export function scrubLine(line: string, removal: RemovedNodes): string {
   }
   if (pages !== undefined) return JSON.stringify({ pages: pages.flatMap((page) => withoutGone(page, removal.ids)) });
   if (tasks !== undefined) return JSON.stringify({ tasks: tasks.filter((task) => !isMadeOf(task, removal.ids)) });
+  const isGone = ({ id, turn }: FactLine): boolean => removal.ids.has(id) || removal.turnIds.has(turn);
   if (facts !== undefined)
-    return JSON.stringify({ facts: facts.map(({ name, text }) => ({ name, text: withoutFacts(text, removal) })) });
+    return JSON.stringify({ facts: facts.map(({ name, text }) => ({ name, text: withoutFacts(text, isGone) })) });
   if (brief === undefined) return line;
   const stays = ({ sources }: Claim): boolean => !sources.some((turnId) => removal.turnIds.has(turnId));
   return JSON.stringify({ brief: { ...brief, active: brief.active.filter(stays), hints: brief.hints.filter(stays) } });

@@ -62,48 +62,40 @@ export function renderFactPage(scope: string, { facts, closed, others }: Omit<Fa
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
-/** The text without facts of these ids and turns; the same text where it has none. */
-export function withoutFacts(
-  text: string,
-  { ids, turnIds }: { readonly ids: ReadonlySet<string>; readonly turnIds: Pick<ReadonlySet<string>, 'has'> },
-): string {
-  const isGone = (line: string): boolean => {
-    const { fields } = getFields(line.trimEnd());
-    return ids.has(fields.get('id') ?? '') || turnIds.has(fields.get('turn') ?? '');
-  };
-  const lines = text.split('\n');
-  const rest = lines.filter((line) => !(ITEM.test(line.trim()) && isGone(line)));
-  return rest.length === lines.length ? text : rest.join('\n');
-}
+/** `text` is `Concept: value`; a line `isOwn` where a person wrote it: it names no turn, and holds. */
+export type FactLine = Readonly<Record<'raw' | 'text' | 'id' | 'turn', string>> & { readonly isOwn: boolean };
 
-/** `Concept: value` of each line of a fact, and whether a person wrote the line: it names no turn, and holds. */
-export function findFacts(text: string): { readonly raw: string; readonly text: string; readonly isOwn: boolean }[] {
+export function findFacts(text: string): FactLine[] {
   return text.split(/\r?\n/).flatMap((raw) => {
     const { rest, fields } = getFields(raw.trim());
     const [, concept, value = ''] = ITEM.exec(rest) ?? [];
     if (concept === undefined) return [];
-    const isOwn = (fields.get('turn') ?? '') === '' && !fields.has('to');
-    return [{ raw, text: `${concept}: ${unescaped(value).trim()}`, isOwn }];
+    const [id = '', turn = ''] = [fields.get('id'), fields.get('turn')];
+    const isOwn = turn === '' && !fields.has('to');
+    return [{ ...{ raw, id, turn, isOwn }, text: `${concept}: ${unescaped(value).trim()}` }];
   });
 }
 
-/** The text of a scope's file with lines of a person added, as `Concept: value`, and others taken out. */
-export function changeFacts(
-  scope: string,
-  before: string | null,
-  { added, removed }: { readonly added: readonly string[]; readonly removed: ReadonlySet<string> },
-): string | null {
+/** The text without these facts; the same text where it has none. */
+export function withoutFacts(text: string, isRemoved: (fact: FactLine) => boolean): string {
+  const removals = new Set(findFacts(text).flatMap((fact) => (isRemoved(fact) ? [fact.raw] : [])));
+  if (removals.size === 0) return text;
+  const lines = text.split(/\r?\n/);
+  return lines.filter((line) => !removals.has(line)).join('\n');
+}
+
+/** The text of a scope's file with the lines of facts of another text that it does not have. */
+export function withFactsOf(scope: string, before: string | null, other: string): string | null {
   const text = before ?? renderFactPage(scope, { facts: [], closed: [], others: [] });
-  const facts = findFacts(text);
-  const removedIds = new Set(facts.flatMap((each) => (each.isOwn && removed.has(each.text) ? [each.raw] : [])));
-  const fresh = added.filter((each) => !facts.some((fact) => fact.text === each));
-  if (removedIds.size + fresh.length === 0) return before;
-  const rest = text.split(/\r?\n/).filter((line) => !removedIds.has(line));
-  const lines = fresh.map((each) => {
-    const at = each.indexOf(': ');
-    return `- ${each.slice(0, at)}: ${escaped(each.slice(at + 2))}`;
-  });
-  return `${[rest.join('\n').trimEnd(), ...lines].join('\n')}\n`;
+  const here = findFacts(text).flatMap(({ id, text }) => [id, text]);
+  const fresh = findFacts(other).filter(({ id, text }) => !here.includes(text) && (id === '' || !here.includes(id)));
+  return fresh.length === 0 ? before : `${[text.trimEnd(), ...fresh.map(({ raw }) => raw)].join('\n')}\n`;
+}
+
+/** `Concept: value` as a line of a file. */
+export function factLine(text: string): string {
+  const at = text.indexOf(': ');
+  return `- ${text.slice(0, at)}: ${escaped(text.slice(at + 2))}`;
 }
 
 function getLine(fact: Fact): string {

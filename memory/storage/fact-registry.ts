@@ -2,7 +2,7 @@ import type { Clock } from '../../common/async.ts';
 import { CometError, type Problem } from '../../common/errors.ts';
 import { createFactStore, type FactStore, type Similarity } from '../facts/fact-store.ts';
 import type { FactFiles, OntologyState } from './fact-files.ts';
-import { type FactPage, findScope, parseFactPage, renderFactPage, withoutFacts } from './fact-markdown.ts';
+import { type FactPage, findScope, parseFactPage, renderFactPage, withFactsOf, withoutFacts } from './fact-markdown.ts';
 
 export interface Scope {
   readonly name: string;
@@ -110,20 +110,19 @@ export class FactRegistry {
   }
 
   async removeTurns(turnIds: ReadonlySet<string>): Promise<void> {
-    for (const { name, text, project } of this.near(null)) {
-      const after = text === null ? null : withoutFacts(text, { ids: new Set(), turnIds });
-      if (after !== text && (await this.#parts.files.replace({ name, before: text, after })))
-        await this.#open(name, project, after);
-    }
+    for (const { project } of this.near(null))
+      await this.rewrite(project, (text) => text && withoutFacts(text, ({ turn }) => turnIds.has(turn)));
   }
 
-  /** Writes these files where there are none, or `isWhole` in place of all there are. */
-  async restore(given: ReadonlyMap<string, string>, isWhole: boolean): Promise<void> {
+  /** Writes these files where there are none; `adds`: and the facts that others do not have any more. */
+  async restore(given: ReadonlyMap<string, string>, adds: boolean, keepsFiles: boolean): Promise<void> {
     const { files } = this.#parts;
     const texts = await files.texts();
     for (const name of new Set([...texts.keys(), ...given.keys()])) {
-      const before = texts.get(name) ?? null;
-      const after = isWhole ? (given.get(name) ?? null) : (before ?? given.get(name) ?? null);
+      const [before, then] = [texts.get(name) ?? null, given.get(name) ?? null];
+      const whole = keepsFiles ? (before ?? then) : then;
+      const isAdded = adds && before !== null && then !== null;
+      const after = isAdded ? withFactsOf(findScope(then) ?? '', before, then) : whole;
       if (after !== before) await files.replace({ name, before, after });
     }
     await this.load();

@@ -120,6 +120,27 @@ it('are in exports and snapshots, where forgetting reaches them', async () => {
   await memory.maintenance.close();
 });
 
+it('stay in a rollback where they were stated or written after the snapshot', async () => {
+  const { memory, library, texts, list } = await open();
+  memory.capture.captureTurns([talk('We use Redis for the cache.', 'Noted.', { projectDir: SHOP })]);
+  expect(await memory.maintenance.flush(30_000)).toBe(true);
+  const [node] = library.list({ sessionId: 's1' });
+  await library.edit(node?.node_id ?? '', { set: { importance: 'HIGH' } });
+  const [first] = await memory.maintenance.listSnapshots();
+  memory.capture.captureTurns([talk('We use Kafka for events.', 'Noted.', { projectDir: SHOP, sessionId: 's2' })]);
+  expect(await memory.maintenance.flush(30_000)).toBe(true);
+  texts.set('user.md', '---\nscope: user\n---\n\n- Person.Language: Polish\n');
+  const said = [
+    'Person.Language: Polish',
+    'Project.Decision: Kafka for events',
+    'Project.Decision: Redis for the cache',
+  ];
+  expect((await list()).toSorted()).toEqual(said);
+  await memory.maintenance.rollback(first?.id ?? '');
+  expect((await list()).toSorted()).toEqual(said);
+  await memory.maintenance.close();
+});
+
 it('do not count while all that says so is a turn that the user went back behind', async () => {
   const { memory, library, list } = await open();
   const follow = (before: string, text: string) => ({ ...talk(text, 'Noted.', { projectDir: SHOP }), before });

@@ -80,6 +80,22 @@ describe('an import of past transcripts', () => {
     expect(model.compacted).toEqual([]);
   });
 
+  test('stays where what was changed before it is rolled back', async () => {
+    const claudeDir = await tempDir();
+    writeTranscript(claudeDir, one);
+    const { memory, claude } = await start(await tempDir());
+    memory.capture.captureTurns([talk('The logo is a walrus.', 'Noted.', { sessionId: 's9', atMs: T0 + 86_400_000 })]);
+    await memory.maintenance.flush(60_000);
+    const [logo] = memory.library.list({});
+    await memory.library.edit(logo?.node_id ?? '', { set: { importance: 'HIGH' } });
+    const [edit] = await memory.maintenance.listSnapshots();
+    await take(claude, claudeDir);
+    await memory.maintenance.flush(60_000);
+    const all = memory.library.list({}).length;
+    expect(await memory.maintenance.rollback(edit?.id ?? '')).toMatchObject({ restored: 1, removed: 0 });
+    expect(memory.library.list({})).toHaveLength(all);
+  });
+
   test('is found in its own words, with the time and the origin it had', async () => {
     const claudeDir = await tempDir();
     writeTranscript(claudeDir, one);

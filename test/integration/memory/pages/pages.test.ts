@@ -248,6 +248,13 @@ describe('pages', () => {
     expect(await rig.text('INDEX.md')).not.toContain('user_profile');
     await rig.memory.maintenance.dream({ dryRun: false });
     expect((await statements(rig, 'Values')).join()).toContain('9090');
+    // A page in which a person has written since stays.
+    const named = (await readdir(path.join(rig.dir, 'topics'))).find((name) => name !== 'user_profile.md');
+    const page = path.join(rig.dir, 'topics', named ?? '');
+    await appendFile(page, '\n## Notes\n\n- Ask Mira first.\n');
+    const [newest] = await rig.memory.maintenance.listSnapshots();
+    await rig.memory.maintenance.rollback(newest?.id ?? '');
+    expect(await readFile(page, 'utf8')).toMatch(/## Notes\n\n- Ask Mira first\.\n$/);
 
     await library.forget({ dryRun: false, sessionId: 'week-1' });
     const left = await (await openPageFiles({ dir: rig.dir, nodesDir: '/' })).load();

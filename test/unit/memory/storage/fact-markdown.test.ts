@@ -80,7 +80,13 @@ describe('a file of facts', () => {
         const text = renderFactPage('', { facts, closed: [], others: ['[turn:: t1]'] });
         const gone = { ids: new Set(facts.slice(0, 1).map(({ id }) => id)), turnIds: new Set(['t1']) };
         const left = facts.filter(({ id, turn_id }) => !(gone.ids.has(id) || turn_id === 't1'));
-        expect(parseFactPage(withoutFacts(text, gone), DEFAULT_ONTOLOGY, NOW)).toMatchObject({
+        expect(
+          parseFactPage(
+            withoutFacts(text, ({ id, turn }) => gone.ids.has(id) || gone.turnIds.has(turn)),
+            DEFAULT_ONTOLOGY,
+            NOW,
+          ),
+        ).toMatchObject({
           facts: left,
           others: ['[turn:: t1]'],
         });
