@@ -26,7 +26,8 @@ export async function openSessions(parts: MemoryParts) {
       session_id: id,
       /** The beginning of its first prompt, else the title of its first memory. */
       title: facts.title || titleOfFirst(nodeIds, catalogue),
-      project: facts.project,
+      /** Memories of a folder that joined its remote are of that project. */
+      project: own[0]?.project ?? facts.project,
       status: isClosed || isSilent ? ('closed' as const) : ('active' as const),
       created_at: new Date(facts.firstAtMs).toISOString(),
       updated_at: new Date(facts.lastAtMs).toISOString(),
@@ -39,9 +40,9 @@ export async function openSessions(parts: MemoryParts) {
 
   function getAll(project: string | null) {
     const nodes = grouped(catalogue.all(), (node) => node.session_id);
-    return [...turnRegistry.sessions()]
-      .filter(([, session]) => project === null || session.project === project)
-      .map(([id]) => getView(id, nodes.get(id) ?? []))
+    return [...turnRegistry.sessions().keys()]
+      .map((id) => getView(id, nodes.get(id) ?? []))
+      .filter((view) => project === null || view.project === project)
       .sort((a, b) => b.updated_at.localeCompare(a.updated_at));
   }
 

@@ -56,7 +56,9 @@ export function createProjectOverview({ turnRegistry, catalogue, nodeFiles, getP
       /** `text`: its tier-1 line; `summary`: what holds of it, on one line, with a note if its files changed. */
       return { node_id, origin, text, importance, at, summary };
     };
-    const sessions = [...turnRegistry.sessions().values()].filter((session) => session.project === project);
+    const isHere = new Set(nodes.filter((node) => node.project === project).map((node) => node.session_id));
+    const isOf = ([id, own]: readonly [string, { project: string }]) => own.project === project || isHere.has(id);
+    const sessions = [...turnRegistry.sessions()].filter(isOf).map(([, session]) => session);
     return {
       /** The project key, see `memory/storage/fs/project-files.ts`. */
       project,

@@ -29,7 +29,12 @@ const getNode = (number: number, over: Partial<MemoryNode>): MemoryNode =>
 async function openMachine(
   bus: Bus,
   name: string,
-  { lines = [] as readonly string[], llm = 'off' as 'off' | 'local', passphrase = null as string | null } = {},
+  {
+    lines = [] as readonly string[],
+    llm = 'off' as 'off' | 'local',
+    passphrase = null as string | null,
+    joined = [] as readonly string[],
+  } = {},
 ) {
   const texts = new Map<string, string>();
   if (lines.length > 0) texts.set('user.md', ['---', 'scope: user', '---', '', ...lines, ''].join('\n'));
@@ -41,6 +46,7 @@ async function openMachine(
   const faded = createFadedFile(path.join(dir, name));
   const memory = await openRig(createDisk(), {
     llm,
+    getProject: (folder) => (joined.includes(folder ?? '') ? SHOP : (folder ?? '')),
     factFiles: { ...createMemoryFactFiles(texts), getPath: (file) => `/facts/${file}` },
     share: {
       settings: () => settings,
@@ -117,6 +123,45 @@ it('a fact that fades is removed on its machine only, one that a person removes 
   one.edit((text) => text.replace(/.*scaup.*\n/, '- Person.Preference: no answers\n'));
   for (const machine of [one, two]) await machine.exchange();
   expect(await two.facts()).toEqual(['no answers']);
+  for (const { memory } of [one, two]) await memory.maintenance.close();
+});
+
+it('a folder that joins its remote takes sessions and facts of turns along', async () => {
+  const [folder, joined] = ['/home/dev/shop', [] as string[]];
+  const one = await openMachine(createInMemoryBus(), 'eleven', { llm: 'local', joined });
+  one.memory.capture.captureTurns([talk('We use Redis for the cache.', 'Noted.', { projectDir: folder })]);
+  expect(await one.memory.maintenance.flush(30_000)).toBe(true);
+  joined.push(folder);
+  const { library } = one.memory;
+  const here = async () => ({
+    facts: (await library.listFacts({ projectDir: folder })).facts.map(({ project, value }) => [project, value]),
+    sessions: (await library.listSessions({ projectDir: folder })).length,
+    counts: (await library.projectOverview(folder)).counts,
+  });
+  expect(await here()).toMatchObject({ facts: [], sessions: 0, counts: { sessions: 0, nodes: 0 } });
+  await one.join(true);
+  await one.sharing.push({});
+  const facts = [[SHOP, 'Redis for the cache']];
+  expect(await here()).toMatchObject({ facts, sessions: 1, counts: { sessions: 1, turns: 1, nodes: 1 } });
+  expect(await one.facts()).toEqual(['Redis for the cache']);
+  await one.memory.maintenance.close();
+});
+
+it('a rollback keeps what came from others since', async () => {
+  const bus = createInMemoryBus();
+  const [one, two] = [await openMachine(bus, 'twelve'), await openMachine(bus, 'thirteen')];
+  await one.joinTeam(true);
+  await two.joinTeam(false);
+  await one.remember(1, { summary: 'the logo is a walrus' });
+  await one.memory.library.edit(getNode(1, {}).node_id, { set: { importance: 'LOW' } });
+  const [edit] = await one.memory.maintenance.listSnapshots();
+  await two.remember(2, { summary: 'the port is 7443' });
+  for (const machine of [two, one]) await machine.exchange();
+  for (const machine of [two, one]) await machine.exchange();
+  const all = ['own: the logo is a walrus', 'teammate:thirteen: the port is 7443'];
+  expect(await one.known()).toEqual(all);
+  await one.memory.maintenance.rollback(edit?.id ?? '');
+  expect(await one.known()).toEqual(all);
   for (const { memory } of [one, two]) await memory.maintenance.close();
 });
 
