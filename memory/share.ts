@@ -245,10 +245,10 @@ function createRequests({ catalogue, share: options }: Parts, { use, pullAll }: 
     /** Nodes that would leave, as they would, and how many stay for which reason. */
     preview: (callerEnv: NodeJS.ProcessEnv) =>
       askedIn(callerEnv, async (share) => {
-        const { changed, tasks, blocks, gone, withdrawn, kept, turns } = await share.preview();
+        const { changed, tasks, blocks, told, withdrawn, kept, turns } = await share.preview();
         return {
           nodes: changed.map(({ said: { node } }) => ({ ...node, title: getTitle(node) })),
-          ...{ removed: gone.length, withdrawn: withdrawn.length },
+          ...{ removed: told.length, withdrawn: withdrawn.length },
           tasks: tasks.map(({ said: { name, text } }) => ({ name, text })),
           /** What was written into pages by hand, as it would leave; without a text: what would be taken out. */
           pages: blocks.leaving.map(({ said }) => ({

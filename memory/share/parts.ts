@@ -13,7 +13,7 @@ import type { Bus } from './bus.ts';
 import type { ShareRules } from './filter.ts';
 import { canonicalJson, generateKeys, MACHINE_ID, type Payload, Row } from './row.ts';
 import { newSalt, sealingKey } from './seal.ts';
-import { Head, Peer } from './state.ts';
+import { Head, Peer, UNSENT } from './state.ts';
 
 /** Place of a turn without a row of its own: too large, or received. */
 export const NO_ROW = -1;
@@ -228,8 +228,7 @@ export function unread(peers: ShareState['peers']): ShareState['peers'] {
 
 /** While nothing of this machine is on the storage: all that leaves is published again, in versions above the last. */
 export function withoutLog(state: ShareState): ShareState {
-  const unsent = { digest: '', source: '', sequences: [] };
-  const known = Object.fromEntries(Object.entries(state.known).map(([id, each]) => [id, { ...each, ...unsent }]));
+  const known = Object.fromEntries(Object.entries(state.known).map(([id, each]) => [id, { ...each, ...UNSENT }]));
   const turns = Object.fromEntries(Object.entries(state.turns).filter(([, { sequence }]) => sequence === NO_ROW));
   return { ...state, next: 0, confirmed: null, outbox: [], erasing: [], known, turns };
 }

@@ -26,6 +26,7 @@ import {
   openRow,
   type Peer,
   strayRedirects,
+  UNSENT,
 } from './state.ts';
 import { digestOfTask, planTask } from './tasks.ts';
 import { unpack } from './turns.ts';
@@ -227,12 +228,16 @@ function noteRemoval(nodeId: string, { known, erasing, removed, removals, saves 
 type NodePayload = Extract<Payload, { kind: 'node' }>;
 
 function noteSave(node: MemoryNode, { version }: NodePayload, { machine }: Peer, changes: Changes): void {
-  const { known, saves, removals } = changes;
+  const { known, saves, removals, erasing } = changes;
   const before = known[node.node_id];
   const digest = getDigest(node);
   if (!isNewer({ version, digest }, before)) return;
   const { owner = machine, sequences = [] } = before ?? {};
-  known[node.node_id] = { owner, version, digest, source: `${digest} ${node.project}`, sequences };
+  // The first publisher of what a person changed elsewhere publishes that in place of what it said before.
+  const isOver = owner === OWN && node.author.by === 'user';
+  if (isOver) erasing.push(...sequences);
+  const said = { digest, source: `${digest} ${node.project}`, sequences };
+  known[node.node_id] = { owner, version, ...(isOver ? UNSENT : said) };
   saves.set(node.node_id, node);
   removals.delete(node.node_id);
 }

@@ -79,7 +79,7 @@ export type Refusal = keyof typeof REFUSALS;
  * @param scope  of this machine: the user's own are not mixed with those of a team; null where it is not known yet
  */
 export function checkCard(machine: string, row: Row, pinned: Card | null, scope: ShareScope | null): Card | Refusal {
-  const payload = readRow(row);
+  const payload = Row.safeParse(row).success ? parsePayload(row.payload) : null;
   if (payload?.kind !== 'card' || row.sequence !== 0) return 'invalid';
   if (pinned !== null && pinned.key !== payload.key) return 'key_changed';
   if (!isSigned(machine, row, payload.key)) return 'forged';
@@ -101,12 +101,10 @@ export function openRow(
   if (!Row.safeParse(row).success) return 'invalid';
   if (!isSigned(machine, row, card.key)) return 'forged';
   if ((card.salt !== null) !== isSealed(row.payload)) return 'invalid';
-  if (card.salt === null) return readRow(row) ?? 'invalid';
+  if (card.salt === null) return parsePayload(row.payload) ?? 'invalid';
   const text = key === null ? null : unseal(row.payload, key);
   return text === null ? 'passphrase' : (parsePayload(text) ?? 'invalid');
 }
-
-const readRow = (row: Row): Payload | null => (Row.safeParse(row).success ? parsePayload(row.payload) : null);
 
 /** Whether the log begins with what was read of it: otherwise it is read from its beginning, which doubles nothing. */
 export function isContinued({ machine, head }: Peer, last: Row | null): boolean {
@@ -122,6 +120,8 @@ export interface Reader extends Pick<ShareRules, 'scope' | 'projects' | 'raw'> {
 }
 
 export const OWN = 'own';
+/** Of what has no row in the machine's own log. */
+export const UNSENT = { digest: '', source: '', sequences: [] } as const;
 
 export type Change =
   | { readonly kind: 'save'; readonly node: MemoryNode }

@@ -14,7 +14,7 @@ import {
 } from './parts.ts';
 import { canonicalJson, MAX_PAYLOAD_CHARS, type Payload, type Row, rowDigest, signRow } from './row.ts';
 import { seal } from './seal.ts';
-import { type Head, OWN, planPublish } from './state.ts';
+import { type Head, OWN, planPublish, UNSENT } from './state.ts';
 import { changedTasks } from './tasks.ts';
 import { type LeavingTurn, nextTurns, withoutGone, withUnsentTurns } from './turns.ts';
 
@@ -147,7 +147,8 @@ async function pending(context: ShareContext, nodes = context.memory.nodes()) {
   const removals = [...removed].filter((nodeId) => nodeId in known);
   const raw = [...withUnsentTurns(context).values()].flat().flatMap(({ turns }) => turns);
   const turns = raw.filter((turnId) => !(turnId in state().turns));
-  return { changed, tasks, blocks, gone: removals, withdrawn, kept, turns };
+  const told = removals.filter((id) => rules.scope === 'me' || known[id]?.owner === OWN);
+  return { changed, tasks, blocks, gone: removals, told, withdrawn, kept, turns };
 }
 
 /** What people wrote into pages of the team's projects, as memories, and those that left and are no more. */
@@ -168,7 +169,7 @@ async function queue(context: ShareContext): Promise<void> {
   const stamp = getStamp(context, (await context.removed.load()).length);
   const { next: first } = state();
   const isLookedAt = first > 0 && looked.stamp === stamp;
-  const { changed, tasks, blocks, gone, withdrawn } = await pending(context, isLookedAt ? [] : undefined);
+  const { changed, tasks, blocks, gone, told, withdrawn } = await pending(context, isLookedAt ? [] : undefined);
   looked.stamp = '';
   // A task that was made again under its name finds it free.
   const left = withoutGone(context, new Set([...gone, ...withdrawn]));
@@ -182,23 +183,23 @@ async function queue(context: ShareContext): Promise<void> {
   if (first === 0) add(await getCard(context));
   let entries = { ...state().known };
   const old = [...gone, ...withdrawn].flatMap((nodeId) => entries[nodeId]?.sequences ?? []).concat(left.rows);
-  const isMe = rules.scope === 'me';
-  for (const nodeId of gone) {
-    if (isMe || entries[nodeId]?.owner === OWN) add({ kind: 'tombstone', nodeId });
-    delete entries[nodeId];
-  }
+  for (const nodeId of told) add({ kind: 'tombstone', nodeId });
+  for (const nodeId of gone) delete entries[nodeId];
   for (const nodeId of withdrawn) {
     // The other machines of the user keep it; other people do not.
-    if (!isMe) add({ kind: 'tombstone', nodeId });
-    entries[nodeId] = { ...(entries[nodeId] as SharedNode), digest: '', source: '', sequences: [] };
+    if (rules.scope === 'team') add({ kind: 'tombstone', nodeId });
+    entries[nodeId] = { ...(entries[nodeId] as SharedNode), ...UNSENT };
   }
   for (const { id, digest, source, said } of [...changed, ...tasks, ...blocks.leaving]) {
     const { owner = OWN, version: last = 0, sequences = [] } = entries[id] ?? {};
     const version = last + 1;
     const sequence = add({ ...said, version });
     const isOut = said.kind === 'block' && said.block === null;
-    if (isOut) old.push(...sequences);
-    entries[id] = { owner, version, digest, source, sequences: isOut ? [] : [...sequences, sequence] };
+    // A person may have taken out what others should not read.
+    const isOver = isOut || (said.kind === 'node' && said.node.author.by === 'user');
+    if (isOver) old.push(...sequences);
+    const rows = [...(isOver ? [] : sequences), ...(isOut ? [] : [sequence])];
+    entries[id] = { owner, version, digest, source, sequences: rows };
   }
   if (blocks.leaving.length > 0) entries = inOrder(entries, blocks.order);
   for (const id of blocks.faded) {

@@ -189,6 +189,23 @@ describe('three machines of one person', () => {
     for (const home of [one, two, three]) expect(JSON.stringify(home.state())).not.toContain('to be forgotten');
   });
 
+  it('leave nothing in the bucket of what a person takes out of a memory, there or on another machine', async () => {
+    const bus = createInMemoryBus();
+    const [one, two, three] = [createHome(bus), createHome(bus), createHome(bus)];
+    add(one, getNode(1, { summary: 'the first gate code' }), getNode(2, { summary: 'the second gate code' }));
+    await syncAll(one, two);
+    add(one, getNode(1, { summary: 'one took it out', author: { by: 'user' } }));
+    add(two, getNode(2, { summary: 'two took it out', author: { by: 'user' } }));
+    await syncAll(one, two, one, two);
+    const rows = await Promise.all((await bus.machines()).map((machine) => bus.read(machine, 0, 99)));
+    expect(JSON.stringify(rows)).not.toContain('gate code');
+    expect(await (await one.open()).push()).toBe(0);
+    // What the first publisher said is there, whoever leaves.
+    await bus.drop(two.state().machine);
+    await syncAll(three, one);
+    for (const home of [one, two, three]) expect(home.summaries()).toEqual(['one took it out', 'two took it out']);
+  });
+
   it.each([null, 'correct horse'])('get verbatim turns where that is set (passphrase: %s)', async (passphrase) => {
     const bus = createInMemoryBus();
     const [one, two] = [createHome(bus, { passphrase, raw: true }), createHome(bus, { passphrase, raw: true })];
