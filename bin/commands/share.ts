@@ -130,7 +130,7 @@ function registerExchange(share: Command, context: Context): void {
         ...(removed > 0 ? [`${formatCount(removed, 'memory', 'memories')} would be removed elsewhere`] : []),
         ...(withdrawn > 0 ? [`${formatCount(withdrawn, 'memory', 'memories')} would be taken back`] : []),
         ...Object.entries(kept).map(
-          ([reason, count]) => `${formatCount(count, 'memory', 'memories')} ${KEPT[reason] ?? reason}`,
+          ([reason, count]) => `kept here: ${formatCount(count, 'memory', 'memories')} ${KEPT[reason] ?? reason}`,
         ),
       ]);
     });
@@ -149,14 +149,14 @@ function registerExchange(share: Command, context: Context): void {
 }
 
 const KEPT: Readonly<Record<string, string>> = {
-  draft: 'wait until a model has summarized them',
-  received: 'came from a teammate',
-  quarantined: 'are in quarantine',
-  forbidden: 'are of a project whose .comet-cc.json forbids it',
-  project: 'are of projects that are not shared',
-  scope: 'are of the user, not of a project',
-  private: 'hold private text',
-  size: 'are too large',
+  draft: 'that no model has summarized yet',
+  received: 'from a teammate',
+  quarantined: 'in quarantine',
+  forbidden: 'of a project whose .comet-cc.json forbids it',
+  project: 'of a project that is not shared',
+  scope: 'of the user, not of a project',
+  private: 'with private text',
+  size: 'of too many characters',
 };
 
 function reportLines(report: ShareReport, nowMs: number): string[] {
