@@ -42,8 +42,9 @@ async function setKey(context: Context, name: string, text: string): Promise<voi
   const guard = await guardStatus(context.paths.guardSocket).catch(() => null);
   // A restart without it keeps the port, which open sessions use.
   const flag = key === 'port' ? ` --port ${text}` : '';
-  if (guard !== null)
-    context.term.say(`the running engine keeps the old value; apply it with: comet-cc restart${flag}`);
+  if (guard === null) return;
+  const later = `the running engine keeps the old value; apply it with: comet-cc restart${flag}`;
+  context.term.say(key.startsWith('share.') ? 'it holds from the next exchange on' : later);
 }
 
 function settingJson({ value, fallback, source, variable, description }: Setting) {

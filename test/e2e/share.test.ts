@@ -215,7 +215,10 @@ describe('three machines of one person', () => {
     ];
     const file = path.join(folder, 'turns.jsonl');
     await writeFile(file, lines.join('\n'));
-    for (const home of [desktop, laptop]) await home.run(['config', 'set', 'share.raw', 'on']);
+    for (const home of [desktop, laptop]) {
+      const set = await home.run(['config', 'set', 'share.raw', 'on']);
+      expect(set.stderr).toContain('it holds from the next exchange on');
+    }
     await desktop.json(['memory', 'import', file, '--yes', '--json'], getShop(desktop));
     await desktop.flush();
     await share(desktop, 'push');
