@@ -234,7 +234,7 @@ function noteSave(node: MemoryNode, { version }: NodePayload, { machine }: Peer,
   if (!isNewer({ version, digest }, before)) return;
   const { owner = machine, sequences = [] } = before ?? {};
   // The first publisher of what a person changed elsewhere publishes that in place of what it said before.
-  const isOver = owner === OWN && node.author.by === 'user';
+  const isOver = owner === OWN && node.author.by === 'user' && digest !== before?.digest;
   if (isOver) erasing.push(...sequences);
   const said = { digest, source: `${digest} ${node.project}`, sequences };
   known[node.node_id] = { owner, version, ...(isOver ? UNSENT : said) };

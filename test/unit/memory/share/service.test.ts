@@ -200,6 +200,20 @@ describe('three machines of one person', () => {
     const rows = await Promise.all((await bus.machines()).map((machine) => bus.read(machine, 0, 99)));
     expect(JSON.stringify(rows)).not.toContain('gate code');
     expect(await (await one.open()).push()).toBe(0);
+    // Both are the first publisher of what one brought to the other as an export.
+    for (const home of [one, two]) {
+      add(home, getNode(3, { summary: 'the third gate code', author: { by: 'user' } }));
+      await (await home.open()).push();
+    }
+    await syncAll(one, two, one);
+    add(two, getNode(3, { summary: 'taken out', author: { by: 'user' } }));
+    await syncAll(two, one, two, one);
+    const rowsSent = (): number[] => [one, two].map((home) => home.state().next);
+    const before = rowsSent();
+    await syncAll(one, two, one, two);
+    expect(rowsSent()).toEqual(before);
+    await one.forget(getNode(3).node_id);
+    await syncAll(one, two);
     // What the first publisher said is there, whoever leaves.
     await bus.drop(two.state().machine);
     await syncAll(three, one);
