@@ -57,7 +57,6 @@ export async function runProgram(argv: readonly string[], context: Context): Pro
     return context.exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
-    context.term.progress('');
     context.term.say(`comet-cc: ${getMessage(error)}`);
     for (const why of [await configProblem(error, context), await buildProblem(error, context)]) {
       if (why !== '' && !getMessage(error).includes(why)) context.term.say(`comet-cc: ${why}`);
@@ -85,10 +84,7 @@ async function listCommands(name = ''): Promise<Register[]> {
 /** A daemon that is not there cannot be started either while the configuration does not validate. */
 async function configProblem(error: unknown, context: Context): Promise<string> {
   if (!(error instanceof CometError) || !['daemon_down', 'daemon_unhealthy'].includes(error.code)) return '';
-  return await context.config().then(
-    () => '',
-    (reason: unknown) => getMessage(reason),
-  );
+  return await context.config().then(() => '', getMessage);
 }
 
 /** Whatever goes wrong between a command and a daemon of different builds may be due to that, but for what was typed. */
@@ -103,13 +99,7 @@ async function buildProblem(error: unknown, context: Context): Promise<string> {
 
 /** With the command that is named, or every one, as help and completion read it. */
 export async function openProgram(context: Context, name?: string): Promise<Command> {
-  const program = createProgram(context);
-  for (const register of await listCommands(name)) register(program, context);
-  return program;
-}
-
-function createProgram(context: Context): Command {
-  return new Command('comet-cc')
+  const program = new Command('comet-cc')
     .description('Gives Claude Code lossless, structured memory through a local proxy.')
     .version(VERSION, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
@@ -121,4 +111,6 @@ function createProgram(context: Context): Command {
       getOutHelpWidth: () => Math.min(context.term.width, 100),
     })
     .addHelpText('after', '\nExample:\n  comet-cc run claude');
+  for (const register of await listCommands(name)) register(program, context);
+  return program;
 }

@@ -89,7 +89,6 @@ export async function runBench(flags: Flags, defaultCalls: string, { term, ...re
     const seconds = Math.round((Date.now() - startMs) / 1_000);
     term.print(flags, { ...report, seconds }, () => reportLines(report, term.width));
   } finally {
-    term.progress('');
     stopWatching();
     remove();
   }

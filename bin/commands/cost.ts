@@ -53,7 +53,6 @@ async function simulate(flags: Flags, { env, term, config }: Context): Promise<v
       if (!flags.json) term.progress(`${Math.floor((100 * done) / total)} % read, ${count(requests)} requests`);
     },
   });
-  term.progress('');
   for (const { file, message } of report.problems) term.say(`${oneLine(file)}: ${oneLine(message)}`);
   if (report.all.sessions === 0) {
     const since = flags.since === undefined ? '' : ` since ${oneLine(flags.since)}`;

@@ -50,9 +50,7 @@ async function install(editor: EditorName, flags: CommandFlags, context: Context
       throw new CometError('config_invalid', `${file} was left unchanged`);
   }
   const { changed } = await installEntries(paths, editor, file, variables);
-  if (flags.json) return term.json({ editor, file, changed });
-  term.out(
-    changed ? `${file} changed; comet-cc editor uninstall ${editor} restores it` : `${file} already points to comet-cc`,
-  );
-  if (changed) term.out('restart the editor; it needs the daemon: comet-cc service install');
+  const done = `${file} changed; comet-cc editor uninstall ${editor} restores it`;
+  const next = 'restart the editor; it needs the daemon: comet-cc service install';
+  term.print(flags, { editor, file, changed }, () => (changed ? [done, next] : [`${file} already points to comet-cc`]));
 }

@@ -17,11 +17,9 @@ export function registerInstallCa(program: Command, context: Context): void {
     .option('--settings', "also set it in Claude Code's settings.json (asks first, keeps a backup)")
     .option('--yes', 'do not ask for confirmation')
     .jsonAction('document', async (flags: Flags) => {
-      const { ensureCerts } = await import('../../certs/index.ts');
-      const userExtraCaFile = context.env['NODE_EXTRA_CA_CERTS'] || null;
-      const certs = await ensureCerts(context.paths, { nowMs: Date.now(), userExtraCaFile });
+      const { certs, ...access } = await prepareAccess(context);
       const port = (await guardStatus(context.paths.guardSocket))?.port ?? (await context.config()).port;
-      const variables = clientEnvironment({ ...(await prepareAccess(context)), port }, context.env);
+      const variables = clientEnvironment({ ...access, port }, context.env);
       if (!flags.json) reportCerts(context, certs);
       const settings = flags.settings ? await setSettings(context, variables, flags) : null;
       const stores = flags.system ? await trustInSystem(context, certs, flags) : [];

@@ -18,7 +18,6 @@ export function registerFlush(program: Command, context: Context): void {
       const timeoutMs = Math.min(seconds * 1_000, MOST_MS);
       context.term.progress('waiting until everything is summarized and indexed…');
       const idle = await getEngine(context.paths).call('flush', { timeoutMs }, { timeoutMs: timeoutMs + 5_000 });
-      context.term.progress('');
       if (idle) return context.term.out('all turns are processed');
       const hint = 'see comet-cc status, or wait with --timeout';
       throw new CometError('model_timeout', `not idle after ${seconds} s; ${hint}`);
@@ -35,7 +34,6 @@ export function registerDream(program: Command, context: Context): void {
       const request = { dryRun, projectDir: project === undefined ? undefined : resolveDirectory(project) };
       if (!json) context.term.progress('consolidating…');
       const report = await getEngine(context.paths).call('memory/dream', request);
-      if (!json) context.term.progress('');
       context.term.print({ json }, report, () => dreamLines(report));
       for (const { file, message } of json ? [] : report.pages.problems)
         context.term.say(`skipped ${oneLine(file)}: ${oneLine(message)}`);

@@ -122,7 +122,6 @@ async function route(context: Context, command: string, args: readonly string[])
   try {
     return await throughDaemon(context, command, args);
   } catch (error) {
-    context.term.progress('');
     const [why] = getMessage(error).split('\n');
     context.term.say(`comet-cc: ${why}; running ${command} without memory`);
     const bundle = path.join(context.paths.certsDir, 'bundle.pem');

@@ -16,7 +16,6 @@ export function registerStart(program: Command, context: Context): void {
     .option('--port <n>', 'port to listen on, loopback only', parsePort)
     .jsonAction('document', async ({ foreground = false, json, ...flags }: Flags) => {
       const started = await startDaemon({ ...(await prepareWithProgress(context, flags)), foreground });
-      context.term.progress('');
       const { child } = started;
       const ended = child === null ? null : getExitCode(child);
       await reportStart(context, started, { ...flags, json }).catch((error: unknown) => {
@@ -70,7 +69,6 @@ export function registerStop(program: Command, context: Context): void {
       const { term, paths } = context;
       term.progress('stopping…');
       const stopped = await stopDaemon(paths, { keepsPort: !now });
-      term.progress('');
       if (stopped === null) return term.out('comet-cc is not running');
       if (!now && stopped.pass_through) return term.out(stoppedLine(await statusReport(context, stopped)));
       term.out(`comet-cc stopped (it ran on port ${stopped.port})`);
@@ -89,7 +87,6 @@ export function registerRestart(program: Command, context: Context): void {
       context.term.progress('restarting…');
       await stopDaemon(context.paths, { restarts: true });
       const started = await startDaemon(setup);
-      context.term.progress('');
       await reportStart(context, started, { ...flags, json });
     });
 }

@@ -35,8 +35,7 @@ async function uninstall(context: Context, flags: Flags): Promise<void> {
   const findings = await look();
   if (findings.length === 0) {
     await rmdir(paths.home).catch(() => undefined);
-    if (flags.json) return term.json({ removed: [], left: [] });
-    return term.out('nothing of comet-cc is here');
+    return term.print(flags, { removed: [], left: [] }, () => ['nothing of comet-cc is here']);
   }
   const shared = (await context.config().catch(() => null))?.share.url ?? '';
   // The key that may remove it goes, too.

@@ -64,7 +64,6 @@ function closeOnSignal(opening: Promise<Stage>, term: Term): { received(): boole
   const leave = async (code: number): Promise<void> => {
     if (leaving) return;
     leaving = true;
-    term.progress('');
     term.say('comet-cc: interrupted, cleaning up');
     try {
       await (await opening).close();

@@ -24,6 +24,7 @@ export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEn
   const printed: string[] = [];
   const put = (stream: Stream, text: string): void => {
     if (!isTerminal) printed.push(text);
+    if (inProgress) progress('');
     stream.write(`${text}\n`);
   };
   const color = isTerminal && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
@@ -54,11 +55,8 @@ export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEn
     /** What was printed until now, where stdout is not a terminal. */
     printed: () => printed.join('\n'),
     /** Everything that is not data, uncoloured, on stderr, with a newline. */
-    say(text: string): void {
-      if (inProgress) progress('');
-      put(stderr, printable(text));
-    },
-    /** Overwrites one line on stderr; nothing where stderr is not a terminal. An empty text clears it. */
+    say: (text: string): void => put(stderr, printable(text)),
+    /** Overwrites one line on stderr; nothing where stderr is not a terminal. An empty text clears it, as every line does. */
     progress,
   };
 }

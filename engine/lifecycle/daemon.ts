@@ -9,7 +9,7 @@ import { CometError } from '../../common/errors.ts';
 import { ensureDir, readOrCreateSecret } from '../../common/files.ts';
 import { rotateLarge } from '../../common/log.ts';
 import { builtFile, type HomePaths, homePaths, PLATFORM } from '../../common/paths.ts';
-import { type ProxyAccess, withoutOurs } from './client-env.ts';
+import { withoutOurs } from './client-env.ts';
 import {
   askGuard,
   type GuardStatus,
@@ -32,12 +32,12 @@ export interface Context {
 }
 
 /** Creates certificates, bundle and token where they are missing. @throws CometError `config_invalid`: see `homeProblem` */
-export async function prepareAccess({ paths, env, term }: Context): Promise<Omit<ProxyAccess, 'port'>> {
+export async function prepareAccess({ paths, env, term }: Context) {
   const unfit = homeProblem(paths);
   if (unfit !== null) throw new CometError('config_invalid', `${unfit.detail}: ${unfit.fix}`);
   const certs = await ensureCerts(paths, { nowMs: Date.now(), userExtraCaFile: env['NODE_EXTRA_CA_CERTS'] || null });
   for (const problem of certs.bundle.problems) term.say(`comet-cc: ${problem}`);
-  return { token: await proxyToken(paths), bundle: certs.bundle.file };
+  return { token: await proxyToken(paths), bundle: certs.bundle.file, certs };
 }
 
 /**

@@ -24,8 +24,8 @@ const NAMES = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'] as cons
  */
 export async function userProxy(paths: HomePaths, config: Config, env: NodeJS.ProcessEnv) {
   const noProxy = env['no_proxy'] ?? env['NO_PROXY'] ?? '';
-  if (config.upstreamProxy === STRAIGHT) return { url: '', noProxy, problem: '' };
-  if (config.upstreamProxy !== '') return { url: config.upstreamProxy, noProxy, problem: '' };
+  const { upstreamProxy: set } = config;
+  if (set !== '') return { url: set === STRAIGHT ? '' : set, noProxy, problem: '' };
   const url = findUserProxy(env);
   if (url !== '' && parseUpstreamProxy(url) === null)
     return { url: '', noProxy, problem: 'HTTPS_PROXY is no http:// or https:// proxy, so it is not used' };

@@ -37,16 +37,9 @@ export async function installCompletion(
 }
 
 export async function findCompletionFiles(env: NodeJS.ProcessEnv): Promise<string[]> {
-  const files: string[] = [];
-  for (const file of ['bash', 'fish'].map((shell) => completionFile(shell, env))) {
-    if (file === null) continue;
-    const content = await readOwnFile(file, MARK).catch((error: unknown) => {
-      if (error instanceof CometError) return null;
-      throw error;
-    });
-    if (content !== null) files.push(file);
-  }
-  return files;
+  const files = ['bash', 'fish'].map((shell) => completionFile(shell, env) as string);
+  const contents = await Promise.all(files.map((file) => readOwnFile(file, MARK).catch(() => null)));
+  return files.filter((_, at) => contents[at] !== null);
 }
 
 export async function removeCompletion(paths: HomePaths, env: NodeJS.ProcessEnv): Promise<void> {
