@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { DAY_MS, HOUR_MS } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
-import { ensureDir, inspectPrivateFile, readFileIfPresent } from '../common/files.ts';
+import { ensureDir, inspectPrivateFile, readFileIfPresent, removeLeftovers } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
 import type { Issued } from './ca.ts';
 import * as store from './store.ts';
@@ -15,6 +15,7 @@ export {
   distrustRoots,
   inspectTrust,
   listTrustedStores,
+  systemRoots,
   type TrustPlan,
   type TrustStore,
   trustRoot,
@@ -39,7 +40,7 @@ export async function ensureCerts(
 ) {
   await ensureDir(paths.home);
   // Ages of files follow the machine's clock, not `nowMs`.
-  await store.removeLeftovers(paths.certsDir, Date.now() - HOUR_MS);
+  await removeLeftovers(paths.certsDir, Date.now() - HOUR_MS);
   const userFile = await resolveUserFile(paths, userExtraCaFile);
   const nextDir = path.join(paths.certsDir, 'next');
   const checked = store.getGeneration(paths.certsDir);
@@ -90,7 +91,7 @@ export function loadLeaf(paths: HomePaths, nowMs: number) {
 export async function removeCerts(paths: HomePaths): Promise<string[]> {
   const present = inspectPrivateFile(paths.certsDir) !== 'missing';
   await rm(paths.certsDir, { recursive: true, force: true });
-  const leftovers = await store.removeLeftovers(paths.certsDir, Number.POSITIVE_INFINITY);
+  const leftovers = await removeLeftovers(paths.certsDir);
   return present ? [paths.certsDir, ...leftovers] : leftovers;
 }
 

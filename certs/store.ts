@@ -1,6 +1,6 @@
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
 import { lstatSync, readFileSync, renameSync } from 'node:fs';
-import { lstat, mkdir, readdir, readFile, realpath, rm } from 'node:fs/promises';
+import { mkdir, readFile, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../common/errors.ts';
 import {
@@ -8,7 +8,6 @@ import {
   type FileProblem,
   inspectDir,
   inspectPrivateFile,
-  orMissing,
   readFileIfPresent,
   syncDir,
   writeFileAtomic,
@@ -99,21 +98,6 @@ export async function copyGeneration(from: string, to: string): Promise<void> {
   for (const name of GENERATION) await createExclusive(path.join(to, name), await readFile(path.join(from, name)));
 }
 
-/** Removes what a crash before `olderThanMs` left beside `certsDir`, which may be keys. Returns the removed paths. */
-export async function removeLeftovers(certsDir: string, olderThanMs: number): Promise<string[]> {
-  const parent = path.dirname(certsDir);
-  const prefix = `${path.basename(certsDir)}.`;
-  const removed: string[] = [];
-  for (const name of (await readdir(parent).catch(orMissing)) ?? []) {
-    if (!name.startsWith(prefix) || !/\.[0-9a-f]{12}\.(?:tmp|old)$/.test(name)) continue;
-    const leftover = path.join(parent, name);
-    if ((await lstat(leftover)).mtimeMs > olderThanMs) continue;
-    await rm(leftover, { recursive: true, force: true });
-    removed.push(leftover);
-  }
-  return removed;
-}
-
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 const END = '-----END CERTIFICATE-----';
 
@@ -189,7 +173,7 @@ export async function readRoot(rootFile: string): Promise<X509Certificate> {
 /** The certificates of a PEM text; blocks that OpenSSL cannot read are skipped. */
 export const readCertificates = (text: string): X509Certificate[] => certificateBlocks(text).flatMap(parseCertificate);
 
-function certificateBlocks(text: string): string[] {
+export function certificateBlocks(text: string): string[] {
   const parts = text.split(END).slice(0, -1);
   return parts.flatMap((part) => (part.includes(BEGIN) ? `${part.slice(part.lastIndexOf(BEGIN))}${END}\n` : []));
 }

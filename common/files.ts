@@ -1,15 +1,15 @@
 import { isUtf8 } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
 import fs, { closeSync, constants, lstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
-import { chmod, link, lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, link, lstat, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from './errors.ts';
 import { PLATFORM } from './paths.ts';
 
 const PRIVATE_FILE = 0o600;
 const PRIVATE_DIR = 0o700;
-/** Of the temporary files that an atomic write leaves when it is killed. */
-export const TEMPORARY_NAME = /\.[0-9a-f]{12}\.tmp$/;
+/** Of what an atomic write, or the replacement of a folder, leaves when it is killed. */
+export const TEMPORARY_NAME = /\.[0-9a-f]{12}\.(?:tmp|old)$/;
 /** Follows the name of another program's file in the name of its backup. */
 const BACKUP_MARK = '.before-comet-cc';
 
@@ -233,6 +233,16 @@ export async function readOrCreateSecret(file: string, create: () => string): Pr
   const secret = (await readFile(file, 'utf8')).trim();
   if (secret === '') throw unsafe(file, 'is empty; remove it');
   return secret;
+}
+
+/** Removes what writes of `file` left that were killed before `olderThanMs`. Returns the removed paths. */
+export async function removeLeftovers(file: string, olderThanMs = Number.POSITIVE_INFINITY): Promise<string[]> {
+  const names = (await readdir(path.dirname(file)).catch(orMissing)) ?? [];
+  const leftovers = names.filter((name) => name.startsWith(`${path.basename(file)}.`) && TEMPORARY_NAME.test(name));
+  const found = leftovers.map((name) => path.join(path.dirname(file), name));
+  const old = found.filter((each) => (lstatSync(each, { throwIfNoEntry: false })?.mtimeMs ?? 0) <= olderThanMs);
+  for (const each of old) await rm(each, { recursive: true, force: true });
+  return old;
 }
 
 /** Lets renames and new names in `dir` survive a power cut. */

@@ -1,11 +1,20 @@
+import { existsSync } from 'node:fs';
 import { readFile, readlink, realpath, rm, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { createMutex } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
-import { backUp, makeDirs, readFileIfPresent, readUtf8, replaceFile, writeFileAtomic } from '../common/files.ts';
-import type { HomePaths } from '../common/paths.ts';
+import {
+  backUp,
+  makeDirs,
+  readFileIfPresent,
+  readUtf8,
+  removeLeftovers,
+  replaceFile,
+  writeFileAtomic,
+} from '../common/files.ts';
+import { ancestors, type HomePaths } from '../common/paths.ts';
 import { parseJson } from '../common/text.ts';
 import { envEntries, hookEntries, pluginEntries, statuslineEntry } from './claude-code/entries.ts';
 import { EDITORS, type EditorName } from './editors/editors.ts';
@@ -94,7 +103,8 @@ export async function undoEdit(paths: HomePaths, name: EditName, file: string, m
     const others = files.filter((each) => each.file !== file);
     return { createdDirs, files: isLast ? others : [...others, { ...rest, before }] };
   });
-  if (after === null) await removeCreatedDirs(paths, path.dirname(file));
+  await removeLeftovers(target);
+  await removeCreatedDirs(paths);
   return after !== text;
 }
 
@@ -140,7 +150,7 @@ export async function readOwnFile(file: string, mark: string): Promise<Buffer | 
 
 export async function removeOwnFile(paths: HomePaths, file: string): Promise<void> {
   await rm(file, { force: true });
-  await removeCreatedDirs(paths, path.dirname(file));
+  await removeCreatedDirs(paths);
 }
 
 /** One at a time: of two that migrate records at once, the second would read what is left of them. */
@@ -166,32 +176,20 @@ async function getMode(file: string): Promise<number> {
   return stats === null ? OWNER_ONLY : stats.mode & 0o777;
 }
 
-/** Creates `dir` and its missing parents. Returns those that were missing, the innermost first. */
+/** Creates `dir` and its missing parents. Returns those that were missing. */
 async function createDirs(dir: string, mode?: number): Promise<string[]> {
   const top = await makeDirs(dir, mode);
-  if (top === undefined) return [];
-  const outermost = await realpath(top);
-  const created = [await realpath(dir)];
-  while (created.at(-1) !== outermost) created.push(path.dirname(created.at(-1) as string));
-  return created;
+  const outermost = top === undefined ? null : await realpath(top);
+  return outermost === null ? [] : ancestors(await realpath(dir)).filter((each) => each.startsWith(outermost));
 }
 
-/** Removes `dir` and its parents as far as they were created by an edit and are empty. */
-async function removeCreatedDirs(paths: HomePaths, dir: string): Promise<void> {
-  const installs = await loadInstalls(paths);
-  const removed: string[] = [];
-  for (let at = await resolveFile(dir); installs.createdDirs.includes(at); at = path.dirname(at)) {
-    const isGone = await rmdir(at).then(
-      () => true,
-      (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
-    );
-    if (!isGone) break;
-    removed.push(at);
-  }
-  if (removed.length === 0) return;
-  await changeInstalls(paths, (now) => {
-    return { ...now, createdDirs: now.createdDirs.filter((each) => !removed.includes(each)) };
-  });
+/** Removes the directories that were created by an edit and are empty. */
+export async function removeCreatedDirs(paths: HomePaths): Promise<void> {
+  const { createdDirs } = await loadInstalls(paths);
+  const innermostFirst = createdDirs.toSorted((a, b) => b.length - a.length);
+  for (const dir of innermostFirst) await rmdir(dir).catch(() => undefined);
+  if (createdDirs.every((dir) => existsSync(dir))) return;
+  await changeInstalls(paths, (now) => ({ ...now, createdDirs: now.createdDirs.filter((dir) => existsSync(dir)) }));
 }
 
 const KINDS = {

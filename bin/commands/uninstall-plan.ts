@@ -1,13 +1,14 @@
-import { existsSync } from 'node:fs';
-import { rm, rmdir } from 'node:fs/promises';
+import { readdir, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import { distrustRoots, listTrustedStores, trustStores } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
+import { TEMPORARY_NAME } from '../../common/files.ts';
 import { homeEntries, ONTOLOGY_SCHEMA } from '../../common/paths.ts';
 import { guardStatus, stopDaemon } from '../../engine/lifecycle/index.ts';
 import {
   findEntries,
   findRegistrations,
+  removeCreatedDirs,
   removeRegistrations,
   uninstallEntries,
 } from '../../install/claude-code/index.ts';
@@ -57,14 +58,6 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
       undo: () => removeRegistrations(env),
     },
     {
-      id: 'settings',
-      async present() {
-        const files = await findEntries(paths, 'env', [userSettingsFile(env)], await ownVariables(context));
-        return files.map((file) => `variables of comet-cc in ${file}`);
-      },
-      undo: async () => uninstallEntries(paths, 'env', [userSettingsFile(env)], await ownVariables(context)),
-    },
-    {
       id: 'editors',
       present: async () => (await inspectEditors(paths, null)).map(({ file }) => `variables of comet-cc in ${file}`),
       async undo() {
@@ -94,32 +87,42 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
     },
     {
       id: 'files',
-      present: async () => homeFiles().filter((file) => existsSync(file)),
+      present: homeFiles,
       async undo() {
-        for (const file of homeFiles()) await rm(file, { recursive: true, force: true });
+        await removeCreatedDirs(paths);
+        for (const file of await homeFiles()) await rm(file, { recursive: true, force: true });
         // Only an empty folder goes: a link to a home elsewhere is the user's.
         if (!keepMemory) await rmdir(paths.home).catch(() => undefined);
       },
     },
   ];
 
-  function homeFiles(): string[] {
+  async function homeFiles(): Promise<string[]> {
     const kept = keepMemory ? [...MEMORY, ONTOLOGY_SCHEMA] : [];
-    return homeEntries(paths)
-      .filter((name) => !kept.includes(name))
+    const ours = homeEntries(paths).filter((name) => !kept.includes(name));
+    const names = await readdir(paths.home).catch(() => []);
+    return names
+      .filter((name) => ours.includes(name.replace(TEMPORARY_NAME, '')))
       .map((name) => path.join(paths.home, name));
   }
 }
 
-const ENTRIES = { hooks: 'hooks', statusline: 'status line', plugin: 'marketplace and plugin', library: 'library' };
+const ENTRIES = {
+  ...{ hooks: 'hooks', statusline: 'status line', plugin: 'marketplace and plugin', library: 'library' },
+  settings: 'variables',
+};
 
 /** Entries of Claude Code's settings, or of what it reads in every project. */
-function entries({ env, paths }: Context, id: keyof typeof ENTRIES): UninstallStep {
-  const settings = [id === 'library' ? userMemoryFile(env) : userSettingsFile(env)];
+function entries(context: Context, id: keyof typeof ENTRIES): UninstallStep {
+  const { env, paths } = context;
+  const name = id === 'settings' ? 'env' : id;
+  const files = [id === 'library' ? userMemoryFile(env) : userSettingsFile(env)];
   return {
     id,
-    present: async () =>
-      (await findEntries(paths, id, settings)).map((file) => `${ENTRIES[id]} of comet-cc in ${file}`),
-    undo: () => uninstallEntries(paths, id, settings),
+    async present() {
+      const found = await findEntries(paths, name, files, await ownVariables(context));
+      return found.map((file) => `${ENTRIES[id]} of comet-cc in ${file}`);
+    },
+    undo: async () => uninstallEntries(paths, name, files, await ownVariables(context)),
   };
 }

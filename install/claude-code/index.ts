@@ -8,6 +8,7 @@ import { getValueAt, type OwnValues, type Values } from '../json-text.ts';
 import { readMarkedBlock, replaceMarkedBlock } from '../marked-block.ts';
 import { HOOKS, type HookCommands, type HookEvent, ownHooks } from './entries.ts';
 
+export { removeCreatedDirs } from '../edit-file.ts';
 export { hookCommands } from './entries.ts';
 export { findRegistrations, findTrackedServers, removeRegistrations } from './registrations.ts';
 

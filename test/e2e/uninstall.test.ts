@@ -136,8 +136,10 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
     expect(await readFile(path.join(rig.home.user, 'comet-cc-memories.jsonl'), 'utf8')).toContain('the harbour');
   });
 
-  it('leaves a link that the home is, and nothing behind it', async () => {
+  it('leaves a link that the home is, and nothing behind it, also of commands that were killed', async () => {
     const { home } = rig.home;
+    await mkdir(path.join(home, 'certs.0123456789ab.tmp'));
+    await writeFile(path.join(home, 'installs.json.0123456789ab.tmp'), '{}');
     await rig.home.run(['stop', '--now']);
     await rename(home, `${home}-elsewhere`);
     await symlink(`${home}-elsewhere`, home);

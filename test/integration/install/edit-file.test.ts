@@ -3,7 +3,15 @@ import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
-import { readOwnFile, removeOwnFile, writeOwnFile } from '../../../install/edit-file.ts';
+import {
+  applyEdit,
+  planEdit,
+  readOwnFile,
+  removeCreatedDirs,
+  removeOwnFile,
+  undoEdit,
+  writeOwnFile,
+} from '../../../install/edit-file.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
@@ -47,6 +55,13 @@ describe('directories for files of comet-cc', () => {
     expect(existsSync(path.join(dir, 'x'))).toBe(false);
   });
 
+  it('go where only the file was removed before the program was killed', async () => {
+    await write('x', 'y', 'file');
+    await rm(path.join(dir, 'x', 'y', 'file'));
+    await removeCreatedDirs(paths);
+    expect([await readdir(dir), await readdir(paths.home)]).toEqual([['home'], []]);
+  });
+
   it('are the same through a link', async () => {
     await mkdir(path.join(dir, 'real'));
     await symlink(path.join(dir, 'real'), path.join(dir, 'link'));
@@ -74,4 +89,14 @@ describe('a file of comet-cc', () => {
     await expect(write('file')).rejects.toMatchObject({ code: 'unsafe_file' });
     expect(await readFile(path.join(dir, 'file'), 'utf8')).toBe('theirs');
   });
+});
+
+it('what a write of a settings file left when it was killed goes with the edit', async () => {
+  const file = path.join(dir, 'settings.json');
+  await writeFile(file, '{"model":"opus"}');
+  await applyEdit(paths, await planEdit('env', file, { HTTPS_PROXY: 'http://127.0.0.1:1' }));
+  await writeFile(`${file}.0123456789ab.tmp`, '{"model":"opus"}');
+  await writeFile(`${file}.tmp.4711.1795000000000`, "Claude Code's own");
+  await undoEdit(paths, 'env', file);
+  expect((await readdir(dir)).toSorted()).toEqual(['home', 'settings.json', 'settings.json.tmp.4711.1795000000000']);
 });
