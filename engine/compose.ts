@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { loadLeaf } from '../certs/index.ts';
+import { loadLeaf, systemRoots } from '../certs/index.ts';
 import { DAY_MS, finishesWithin, systemClock } from '../common/async.ts';
 import { type Config, loadConfig, readSettings, writeSetting } from '../common/config.ts';
 import { CometError } from '../common/errors.ts';
@@ -151,7 +151,7 @@ export async function composeEngine({ env, ownEnv, secret, onLost }: EngineOptio
     opened,
     requests: proxy.stats,
     recalls: rewriter.recalls,
-    problems: () => [stores.plans, hostMark, linked, rewriter].flatMap((part) => part.problems()),
+    problems: () => [stores.plans, hostMark, linked, rewriter, proxy].flatMap((part) => part.problems()),
     ui,
   };
   api.serve(services);
@@ -340,6 +340,7 @@ function proxyConfig(config: Config, env: NodeJS.ProcessEnv, paths: HomePaths, l
     upstream: {
       origin: config.upstream,
       ...(config.upstreamCa === '' ? {} : { caFile: config.upstreamCa }),
+      systemRoots: () => systemRoots(env),
       route: createRoute(config.upstreamProxy === 'off' ? '' : config.upstreamProxy, noProxy),
     },
     certs: {

@@ -54,6 +54,7 @@ export function createProxy(deps: ProxyDeps) {
     listen: (): Promise<number> => mitm.listen(),
     /** Accepts a client's connection from the guard; null when the client has disconnected. */
     acceptClient: (name: string, client: Socket | null): void => mitm.acceptClient(name, client),
+    problems: upstream.problems,
     stats: (): Readonly<ProxyStats> => ({ ...stats }),
     /** Requests whose answer is not complete, and when the newest request came, ms; 0 for none. */
     activity: () => ({ answering: running.size, lastRequestMs }),

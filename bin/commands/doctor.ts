@@ -85,7 +85,7 @@ async function allChecks(context: Context): Promise<Check[]> {
       ? unknown('sessions', 'not known while ledger.receipts is 0')
       : await checkSessions(env, report, Date.now(), isExpected),
     await daemon.checkPort(guard, config.port, secret === '' ? null : secret),
-    await outside.checkUpstream(config, env, guard),
+    await outside.checkUpstream(config, env, guard, report?.problems.find(({ file }) => file === 'upstream')?.message),
     config.llm === 'claude'
       ? await outside.checkClaude(config.claudeBin, env)
       : good('claude', `not used as the model (llm is ${config.llm})`),

@@ -66,12 +66,13 @@ const FIXES: Readonly<Record<string, string>> = {
 export function checkStore(report: StatusReport | null): Check {
   if (report === null || report.engine.state !== 'healthy') return unknown('store', 'not known while no engine runs');
   const { reindex } = report;
-  const problems = report.problems.filter(({ file }) => file !== 'engine' && (file !== 'index' || reindex === null));
+  const all = report.problems.filter(({ file }) => file !== 'upstream');
+  const problems = all.filter(({ file }) => file !== 'engine' && (file !== 'index' || reindex === null));
   if (reindex !== null && problems.length === 0) {
     const total = formatCount(reindex.total, 'memory', 'memories');
     return good('store', `the index is being rebuilt: ${reindex.done} of ${total}`);
   }
-  if (problems.length < report.problems.length) return unknown('store', 'the engine gave no answer in time; ask again');
+  if (problems.length < all.length) return unknown('store', 'the engine gave no answer in time; ask again');
   if (problems.some(({ message }) => message === OPENING)) return unknown('store', `${OPENING}; ask again`);
   const held = `${formatCount(report.nodes, 'memory', 'memories')}, no problem found`;
   if (problems.length === 0) return good('store', held);

@@ -18,18 +18,16 @@ export async function checkClaude(bin: string, env: NodeJS.ProcessEnv): Promise<
 }
 
 /** Only what can be said without contacting anyone. */
-export async function checkUpstream(config: Config, env: NodeJS.ProcessEnv, guard: GuardStatus | null): Promise<Check> {
-  if (config.upstreamCa !== '') {
-    try {
-      await access(config.upstreamCa, constants.R_OK);
-    } catch {
-      return bad('upstream', `${config.upstreamCa} cannot be read`, 'correct upstreamCa (COMET_CC_UPSTREAM_CA)');
-    }
-  }
+export async function checkUpstream(config: Config, env: NodeJS.ProcessEnv, guard: GuardStatus | null, failed = '') {
+  const { upstreamCa: ca } = config;
+  if (ca !== '' && (await access(ca, constants.R_OK).catch(() => 'refused')) === 'refused')
+    return bad('upstream', `${ca} cannot be read`, 'correct upstreamCa (COMET_CC_UPSTREAM_CA)');
   if (noProxyCovers({ ...env, ...(await settingsEnv(userSettingsFile(env))) }, 'api.anthropic.com'))
     return bad('upstream', 'NO_PROXY covers api.anthropic.com', "take it out, in the shell or Claude Code's settings");
   const trouble = guard?.upstream_proxy_trouble ?? '';
   if (trouble !== '') return bad('upstream', trouble, 'correct HTTPS_PROXY (or upstreamProxy), then comet-cc restart');
+  if (failed !== '')
+    return bad('upstream', failed, 'check the network; after a change of proxy or CA, comet-cc restart');
   const rival = guard === null ? '' : otherProxy(guard, config, env);
   if (rival !== '') return bad('upstream', rival, 'comet-cc restart');
   return good('upstream', [config.upstream, guard?.upstream_proxy].filter(Boolean).join(' through '));

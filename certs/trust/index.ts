@@ -1,12 +1,13 @@
-import { accessSync, constants, existsSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
+import tls from 'node:tls';
 import { CometError } from '../../common/errors.ts';
 import { readFileIfPresent, writePrivateFile } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { isRecord, parseJson, toRecord } from '../../common/text.ts';
-import { readRoot } from '../store.ts';
-import { createAnchorTrust, createDarwinTrust, type TrustStore } from './store.ts';
+import { certificateBlocks, readRoot } from '../store.ts';
+import { BUNDLES, createAnchorTrust, createDarwinTrust, type TrustStore } from './store.ts';
 
 export type { TrustPlan, TrustStore } from './store.ts';
 
@@ -44,6 +45,26 @@ export function trustStores(
   const [id, , tool] = found;
   // PATH lacks sbin for users of Debian, and for root after a plain su.
   return [createAnchorTrust(id, { sysroot: '/', program: findTool(path.basename(tool)) ?? tool })];
+}
+
+/**
+ * PEM of what Claude Code trusts beside the public roots: the user's own file, and the machine's store.
+ * @param files  the store, where Node cannot list it (before 22.15)
+ */
+export function systemRoots(env: NodeJS.ProcessEnv, files: readonly string[] = BUNDLES): string[] {
+  const { getCACertificates } = tls as { getCACertificates?: (store: 'system') => string[] };
+  const own = readPem(env['NODE_EXTRA_CA_CERTS'] ?? '');
+  if (env['CLAUDE_CODE_CERT_STORE']?.includes('system') === false) return own;
+  const store = env['SSL_CERT_FILE'] ? [env['SSL_CERT_FILE']] : files;
+  return [...own, ...(getCACertificates?.('system') ?? store.flatMap(readPem))];
+}
+
+function readPem(file: string): string[] {
+  try {
+    return certificateBlocks(readFileSync(file, 'utf8'));
+  } catch {
+    return []; // Of another system, or not readable.
+  }
 }
 
 function findInPath(name: string, searchPath: string): string | null {

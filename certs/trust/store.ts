@@ -104,14 +104,14 @@ const ANCHORS = {
   arch: {
     name: 'Arch Linux (trust extract-compat)',
     anchor: 'etc/ca-certificates/trust-source/anchors/comet-cc.crt',
-    bundles: ['etc/ca-certificates/extracted/tls-ca-bundle.pem'],
+    bundles: ['/etc/ca-certificates/extracted/tls-ca-bundle.pem'],
     update: ['trust', 'extract-compat'],
     onRemoval: [],
   },
   debian: {
     name: 'Debian and Ubuntu (update-ca-certificates)',
     anchor: 'usr/local/share/ca-certificates/comet-cc.crt',
-    bundles: ['etc/ssl/certs/comet-cc.pem', 'etc/ssl/certs/ca-certificates.crt'],
+    bundles: ['/etc/ssl/certs/comet-cc.pem', '/etc/ssl/certs/ca-certificates.crt'],
     update: ['update-ca-certificates'],
     // Links by hash to a removed certificate would stay.
     onRemoval: ['--fresh'],
@@ -119,11 +119,13 @@ const ANCHORS = {
   fedora: {
     name: 'Fedora and RHEL (update-ca-trust)',
     anchor: 'etc/pki/ca-trust/source/anchors/comet-cc.pem',
-    bundles: ['etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem'],
+    bundles: ['/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem'],
     update: ['update-ca-trust', 'extract'],
     onRemoval: [],
   },
 } as const;
+
+export const BUNDLES: readonly string[] = Object.values(ANCHORS).flatMap(({ bundles }) => bundles);
 
 export function createAnchorTrust(id: keyof typeof ANCHORS, options: AnchorOptions): TrustStore {
   const { sysroot, sudo: needsSudo = process.getuid?.() !== 0, program } = options;

@@ -109,11 +109,22 @@ function openSocket(proxy: UpstreamProxy, timeoutMs: number): net.Socket {
   return withConnectTimeout(tls.connect({ ...options, servername, ALPNProtocols: ['http/1.1'] }), proxy, timeoutMs);
 }
 
-function describeError(cause: unknown): string {
+const HINTS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'refuses connections; is its address right, and the network up?',
+  ENOTFOUND: 'has no address; is the network up?',
+  EAI_AGAIN: 'has no address; is the network up?',
+  ETIMEDOUT: 'did not accept a connection in time; is the network up?',
+  UND_ERR_CONNECT_TIMEOUT: 'did not accept a connection in time; is the network up?',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'does not speak TLS; is its address right?',
+};
+
+/** Why no connection came about, or one was lost, for the user. */
+export function describeError(cause: unknown): string {
+  if (cause instanceof CometError) return `cannot be reached: ${cause.message}`;
   const code = String(Object(cause).code ?? 'no answer');
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `has no address; is the network up? (${code})`;
-  if (code === 'ECONNREFUSED') return `refuses connections; is the network up? (${code})`;
-  if (/CERT|SELF_SIGNED|ERR_TLS|UNABLE_TO/.test(code))
-    return `shows a certificate that is not trusted: name its CA in NODE_EXTRA_CA_CERTS (${code})`;
-  return `did not answer (${code})`;
+  const isTls = /CERT|SELF_SIGNED|ERR_TLS|ERR_SSL|EPROTO|UNABLE_TO/.test(code);
+  const hint = isTls
+    ? 'shows a certificate that is not trusted: name its CA in NODE_EXTRA_CA_CERTS, then comet-cc restart'
+    : 'closed the connection';
+  return `${HINTS[code] ?? hint} (${code})`;
 }

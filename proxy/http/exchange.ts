@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { beforeAbort } from '../../common/async.ts';
-import { CometError } from '../../common/errors.ts';
 import { pipeBothWays, refuse } from '../guard/tunnel.ts';
+import { describeError } from '../guard/upstream-proxy.ts';
 import type {
   MessagesRequest,
   ObservedResponse,
@@ -262,7 +262,7 @@ function relay(
           if (disconnected.aborted) return resolve({ status, headers, end: 'aborted_by_client', atMs });
           deps.log.warn('upstream failed', { error, status });
           if (response.headersSent) response.socket?.destroySoon();
-          else sendError(incoming, 502, `comet-cc: ${deps.origin} ${describeUpstreamError(error)}`);
+          else sendError(incoming, 502, `comet-cc: ${deps.origin} ${describeError(error)}`);
           resolve({ status, headers, end: 'cut_by_upstream', atMs });
         },
       },
@@ -311,22 +311,4 @@ function sendError({ request, response }: Incoming, status: number, message: str
   response.shouldKeepAlive = false;
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
   response.end(body);
-}
-
-const HINTS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'refused the connection; is it the right upstream?',
-  ENOTFOUND: 'has no address; is the network up?',
-  EAI_AGAIN: 'could not be looked up; is the network up?',
-  UND_ERR_CONNECT_TIMEOUT: 'did not accept a connection in time; is the network up?',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'does not speak TLS; is it the right upstream?',
-};
-
-function describeUpstreamError(error: Error): string {
-  if (error instanceof CometError) return `cannot be reached: ${error.message}`;
-  const code = String((error as NodeJS.ErrnoException).code ?? error.name);
-  const isTls = /CERT|SELF_SIGNED|ERR_TLS|ERR_SSL|EPROTO|UNABLE_TO/.test(code);
-  const hint = isTls
-    ? 'shows a certificate that is not trusted: name its CA in NODE_EXTRA_CA_CERTS, then comet-cc restart'
-    : 'closed the connection';
-  return `${HINTS[code] ?? hint} (${code})`;
 }

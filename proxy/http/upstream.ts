@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { isIP, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
+import { createSecureContext, rootCertificates } from 'node:tls';
 import { buildConnector, type Dispatcher, Pool } from 'undici';
-import { CometError } from '../../common/errors.ts';
+import { CometError, type Problem } from '../../common/errors.ts';
 import { MAX_HEAD_BYTES } from '../guard/tunnel.ts';
-import { connectViaProxy, type Route } from '../guard/upstream-proxy.ts';
+import { connectViaProxy, describeError, type Route } from '../guard/upstream-proxy.ts';
 import type { RawHeaders } from './request.ts';
 
 interface UpstreamRequest {
@@ -31,6 +31,8 @@ export interface UpstreamOptions {
   readonly origin: string;
   /** PEM file trusted in addition to the public roots. */
   readonly caFile?: string;
+  /** PEM of what the machine trusts beside the public roots, asked for once a certificate is not trusted. */
+  readonly systemRoots?: () => readonly string[];
   /** The user's own proxy; requests are the same with and without it. */
   readonly route?: Route;
   /** Wall clock in ms; the system clock by default. */
@@ -57,19 +59,36 @@ export function createUpstream(options: UpstreamOptions) {
   // Plain http is for loopback only, which no proxy can reach.
   const proxy = protocol === 'http:' ? null : (options.route?.({ host, port: Number(port) || 443 }) ?? null);
   const ca = options.caFile ? readCa(options.caFile) : '';
-  const connect = buildConnector({
-    allowH2: false,
-    timeout: connectMs,
-    noDelay: true,
-    autoSelectFamilyAttemptTimeout: 1_000,
-    ...(protocol === 'https:' && { secureContext: trustRoots(ca) }),
-  });
+  const connectorWith = (roots: string): buildConnector.connector =>
+    buildConnector({
+      allowH2: false,
+      timeout: connectMs,
+      noDelay: true,
+      autoSelectFamilyAttemptTimeout: 1_000,
+      ...(protocol === 'https:' && {
+        secureContext: createSecureContext(roots === '' ? {} : { ca: [...rootCertificates, roots] }),
+      }),
+    });
+  let connect = connectorWith(ca);
+  let wide: typeof connect | null = null;
+  let problems: readonly Problem[] = [];
   const servername = isIP(host) === 0 ? host : '';
   const open: buildConnector.connector = (target, callback) => {
-    if (proxy === null) return connect({ ...target, servername }, callback);
+    const used = connect;
+    const settle: buildConnector.Callback = (...result) => {
+      const [error] = result;
+      if (used !== wide && isUntrusted(error)) {
+        // Claude Code trusts the machine's store, too.
+        connect = wide ??= connectorWith([ca, ...(options.systemRoots?.() ?? [])].join('\n'));
+        return open(target, callback);
+      }
+      problems = error === null ? [] : [{ file: 'upstream', message: `${options.origin} ${describeError(error)}` }];
+      callback(...result);
+    };
+    if (proxy === null) return used({ ...target, servername }, settle);
     connectViaProxy(proxy, { host, port: Number(port) || 443 }, connectMs).then(
-      (httpSocket) => connect({ ...target, servername, httpSocket }, callback),
-      (error: Error) => callback(error, null),
+      (httpSocket) => used({ ...target, servername, httpSocket }, settle),
+      (error: Error) => settle(error, null),
     );
   };
   const openPool = (): Pool =>
@@ -90,6 +109,8 @@ export function createUpstream(options: UpstreamOptions) {
       new Promise((resolve, reject) => {
         open({ hostname: host, host, protocol, port }, (error, socket) => (error ? reject(error) : resolve(socket)));
       }),
+    /** Why the last connection failed. */
+    problems: () => problems,
     close: (): Promise<void> => current.close(),
   };
 }
@@ -159,14 +180,8 @@ function decodeHeaders(raw: Dispatcher.DispatchController['rawHeaders']): string
   return Array.isArray(raw) ? raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1'))) : [];
 }
 
-let extended: { readonly ca: string; readonly context: SecureContext } | null = null;
-
-/** Created once for a set of roots: parsing the public ones blocks the event loop for 30 ms. */
-function trustRoots(ca: string): SecureContext {
-  if (ca === '') return createSecureContext();
-  if (extended?.ca !== ca) extended = { ca, context: createSecureContext({ ca: [...rootCertificates, ca] }) };
-  return extended.context;
-}
+const isUntrusted = (error: unknown): boolean =>
+  ['UNABLE_TO', 'SELF_SIGNED'].some((part) => String(Object(error).code).includes(part));
 
 function readCa(file: string): string {
   try {

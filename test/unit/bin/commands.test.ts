@@ -13,8 +13,10 @@ import { internalLines, statusLines } from '../../../bin/commands/status.ts';
 import { getExitCode } from '../../../bin/context.ts';
 import { checkModel, checkStore } from '../../../bin/doctor/daemon.ts';
 import type { Check } from '../../../bin/doctor/index.ts';
+import { checkUpstream } from '../../../bin/doctor/upstream.ts';
 import { displayWidth } from '../../../bin/terminal/table.ts';
 import { createTerm } from '../../../bin/terminal/term.ts';
+import { loadConfig } from '../../../common/config.ts';
 import { CometError, type ErrorCode } from '../../../common/errors.ts';
 import { EMPTY_COSTS } from '../../../engine/api/cost.ts';
 import { contentText, nodeLines, type Paint } from '../../../engine/api/render.ts';
@@ -642,6 +644,13 @@ describe('doctor', () => {
     expect(countLine([node, port, { state: 'unknown' }])).toBe('1 ok, 1 problem, 1 unknown');
   });
 
+  it('names a request that did not reach the API', async () => {
+    const config = loadConfig({}).config;
+    expect(await checkUpstream(config, {}, null)).toMatchObject({ state: 'ok' });
+    const detail = 'https://api.anthropic.com has no address';
+    expect(await checkUpstream(config, {}, null, detail)).toMatchObject({ state: 'problem', detail });
+  });
+
   it('does not alarm for what heals by itself, and does not know the store without an engine', () => {
     const [problems, reindex] = [[{ file: 'index', message: 'recall is off: gone' }], { done: 3, total: 9 }];
     expect(checkStore({ ...report, problems, reindex })).toMatchObject({ state: 'ok' });
@@ -651,6 +660,8 @@ describe('doctor', () => {
     const opening = [{ file: 'memory', message: 'the store is still opening' }];
     expect(checkStore({ ...report, problems: opening })).toMatchObject({ state: 'unknown' });
     expect(checkStore(null)).toMatchObject({ state: 'unknown' });
+    const unreached = [{ file: 'upstream', message: 'https://api.anthropic.com has no address' }];
+    expect(checkStore({ ...report, problems: unreached })).toMatchObject({ state: 'ok' });
     const failing = (last_error: string) => checkModel({ ...report, llm: { ...report.llm, last_error } }).state;
     expect([failing('rate_limited: later'), failing('failed: no such model')]).toEqual(['ok', 'problem']);
   });
@@ -702,8 +713,12 @@ describe('createTerm', () => {
     written.length = 0;
     createTerm(terminal, pipe, {}).progress('…');
     expect(written).toEqual([]);
-    createTerm(pipe, terminal, {}).progress('…');
+    const term = createTerm(pipe, terminal, {});
+    term.progress('…');
     expect(written).toEqual(['\r\u001b[2K…']);
+    // The next line takes its place.
+    term.out('done');
+    expect(written).toEqual(['\r\u001b[2K…', '\r\u001b[2K', 'done\n']);
     expect(createTerm(pipe, pipe, {}).width).toBe(Number.POSITIVE_INFINITY);
     expect(createTerm(terminal, pipe, {}).width).toBe(100);
     const unsized = createTerm({ ...terminal, columns: 0, rows: 0 }, pipe, {});

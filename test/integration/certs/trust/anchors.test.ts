@@ -11,8 +11,11 @@ import {
 } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import tls from 'node:tls';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { issue } from '../../../../certs/ca.ts';
+import { readFingerprints } from '../../../../certs/store.ts';
+import { systemRoots } from '../../../../certs/trust/index.ts';
 import { createAnchorTrust } from '../../../../certs/trust/store.ts';
 
 let dir: string;
@@ -116,5 +119,27 @@ describe.runIf(process.platform === 'linux').each([
       code: 'trust_failed',
       message: expect.stringContaining(root.fingerprint),
     });
+  });
+});
+
+describe('what the machine trusts', () => {
+  const listed = (env: NodeJS.ProcessEnv, ...files: string[]): string[] =>
+    readFingerprints(systemRoots(env, files).join(''));
+
+  it('is its store, and the file of the user', () => {
+    const [own, store] = roots.map(({ file }) => file) as [string, string];
+    const [ownPrint, storePrint] = roots.map(({ fingerprint }) => fingerprint);
+    writeFileSync(path.join(dir, 'store.pem'), `# of the company\n${readFileSync(store, 'utf8')}`);
+    const env = { NODE_EXTRA_CA_CERTS: own };
+    // Newer versions of Node list the store of this machine.
+    const found = 'getCACertificates' in tls ? [] : [storePrint];
+    expect(listed(env, '/nowhere.pem', path.join(dir, 'store.pem'))).toEqual(
+      expect.arrayContaining([ownPrint, ...found]),
+    );
+    expect(listed({ ...env, CLAUDE_CODE_CERT_STORE: 'bundled' }, store)).toEqual([ownPrint]);
+    expect(listed({ SSL_CERT_FILE: store, CLAUDE_CODE_CERT_STORE: 'bundled,system' }, own)).toEqual(
+      'getCACertificates' in tls ? expect.any(Array) : [storePrint],
+    );
+    expect(listed({ SSL_CERT_FILE: dir }, own)).toEqual('getCACertificates' in tls ? expect.any(Array) : []);
   });
 });

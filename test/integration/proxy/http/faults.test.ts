@@ -359,8 +359,8 @@ describe('a client that leaves', () => {
 
 describe('an upstream in trouble', () => {
   it.each<[string, (socket: net.Socket) => void, RegExp]>([
-    ['refuses connections', () => {}, /refused the connection.*ECONNREFUSED/],
-    ['has no address', () => {}, /(has no address|could not be looked up).*(ENOTFOUND|EAI_AGAIN)/],
+    ['refuses connections', () => {}, /refuses connections.*ECONNREFUSED/],
+    ['has no address', () => {}, /has no address.*(ENOTFOUND|EAI_AGAIN)/],
     ['accepts and then says nothing', () => {}, /did not accept a connection in time.*CONNECT_TIMEOUT/],
     ['closes in the handshake', (socket) => socket.destroy(), /closed the connection/],
     ['speaks no TLS', (socket) => void socket.end('SSH-2.0-OpenSSH_9.2\r\n'), /does not speak TLS.*WRONG_VERSION/],
@@ -388,6 +388,24 @@ describe('an upstream in trouble', () => {
     expect(reply.status).toBe(502);
     expect(reply.body.toString()).toMatch(/NODE_EXTRA_CA_CERTS/);
     expect(standIn.received).toEqual([]);
+  });
+
+  it('is trusted where the store of the machine does, also by requests that come at once', async () => {
+    const certs = makeTestCerts(['127.0.0.1']);
+    const standIn = await startStandIn(certs, (_request, response) => void response.end('{}'));
+    const other = makeTestCerts(['127.0.0.1']);
+    const systemRoots = vi.fn(() => [other.ca, certs.ca]);
+    const { ask, proxy } = await start({ deps: { upstream: { origin: standIn.origin, systemRoots } } });
+    const statuses = () => Promise.all([1, 2, 3].map(async () => (await ask({ headers: CLIENT, body: '{}' })).status));
+    expect(await statuses()).toEqual([200, 200, 200]);
+    expect(systemRoots).toHaveBeenCalledTimes(1);
+    expect(proxy.problems()).toEqual([]);
+    await standIn.close();
+    expect(await statuses()).toEqual([502, 502, 502]);
+    expect(proxy.problems()).toEqual([
+      { file: 'upstream', message: expect.stringMatching(/^https:.* refuses connections/) },
+    ]);
+    for (const { dir } of [certs, other]) rmSync(dir, { recursive: true });
   });
 
   it('is trusted by what the CA file holds when the proxy starts, whatever was read before', async () => {
