@@ -169,7 +169,8 @@ export async function runCommand({ command, args, env }: Route['child'], say: (t
   });
   stopPassing();
   if (failure === null) return exitCode;
-  say(`comet-cc: ${command} ${failure === 'ENOENT' ? 'was not found' : `cannot be run (${failure})`}`);
+  const missing = 'was not found; if it is an alias or a function of your shell, name its file';
+  say(`comet-cc: ${command} ${failure === 'ENOENT' ? missing : `cannot be run (${failure})`}`);
   return failure === 'ENOENT' ? 127 : 126;
 }
 

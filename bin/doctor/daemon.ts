@@ -26,8 +26,7 @@ export async function askedGuard(paths: HomePaths): Promise<{ guard: GuardStatus
 export async function checkPort(guard: GuardStatus | null, port: number, token: string | null): Promise<Check> {
   if (guard === null) {
     if (port === 0 || !(await isTaken(port))) return good('port', `port ${port} is free`);
-    const fix = 'choose another: comet-cc config set port N, then comet-cc start';
-    return bad('port', `port ${port} is used by another program`, fix);
+    return bad('port', `port ${port} is used by another program`, 'set another one: comet-cc config set port N');
   }
   if (token !== null && (await portNonce(guard.port, token)) === guard.nonce)
     return good('port', `port ${guard.port} is the daemon's`);

@@ -58,6 +58,8 @@ export async function prepareDaemon(context: Context, flags: Partial<Config>) {
   const userCa = await userCaFile(paths);
   // The daemon also serves sessions of other shells. With NODE_DEBUG it would log its environment, keys included.
   const { NODE_TLS_REJECT_UNAUTHORIZED: checks, NODE_DEBUG: _, ...env } = withoutOurs(context.env, bundle, userCa);
+  // VS Code sets it in its terminals: every user of the machine can debug, and an update removes the program it loads.
+  if (env['NODE_OPTIONS']) env['NODE_OPTIONS'] = env['NODE_OPTIONS'].replace(DEBUGGERS, '').trim();
   if (checks === '0') context.term.say('comet-cc: the daemon ignores NODE_TLS_REJECT_UNAUTHORIZED=0');
   const { url, noProxy, problem } = await userProxy(paths, config, context.env);
   if (problem !== '') context.term.say(`comet-cc: ${problem}`);
@@ -84,6 +86,8 @@ export async function prepareDaemon(context: Context, flags: Partial<Config>) {
     } as NodeJS.ProcessEnv,
   };
 }
+
+const DEBUGGERS = /(^|\s)(?:--inspect\S*|(?:-r|--require|--loader|--experimental-loader)[\s=]+(?:"[^"]*"|\S+))/g;
 
 /** How long a competing daemon that took the port may need until its control socket answers. */
 const RIVAL_MS = 2_000;
@@ -185,11 +189,9 @@ function startFailure(setup: DaemonSetup, spawned: Spawned): CometError {
     return new CometError('daemon_unhealthy', `the daemon could not start: ${spawned.message}`);
   const port = spawned.port || setup.port;
   const needsRights = port < 1024 && /EACCES/.test(spawned.message ?? '');
-  const rights = 'needs more rights; choose one above 1023: comet-cc config set port N';
-  // The unknown listener is not identified, because that would show it our token.
-  const used = 'is used by another program, which is left alone; choose another';
-  const next = `comet-cc config set port ${port + 1}`;
-  return new CometError('port_in_use', `port ${port} ${needsRights ? rights : `${used}: ${next}`}`);
+  const why = needsRights ? 'needs more rights' : 'is used by another program, which is left alone';
+  const next = `set another one: comet-cc config set port ${(port % 60_000) + 1_000}`;
+  return new CometError('port_in_use', `port ${port} ${why}; ${next}`);
 }
 
 /**

@@ -140,7 +140,7 @@ describe('start, stop, restart', () => {
       const { checks } = JSON.parse((await home.run(['doctor', '--json'])).stdout) as { checks: { id: string }[] };
       expect(checks.find(({ id }) => id === 'port')).toMatchObject({
         ok: false,
-        fix: 'choose another: comet-cc config set port N, then comet-cc start',
+        fix: 'set another one: comet-cc config set port N',
       });
       expect((await fetch(`http://127.0.0.1:${home.env['COMET_CC_PORT']}/`)).status).toBe(200);
     } finally {

@@ -2,8 +2,9 @@ import { existsSync, statSync } from 'node:fs';
 import { chmod, rm, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../../../common/config.ts';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
-import { proxyToken } from '../../../../engine/lifecycle/daemon.ts';
+import { prepareDaemon, proxyToken } from '../../../../engine/lifecycle/daemon.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
@@ -33,4 +34,18 @@ describe('the proxy token', () => {
     await expect(proxyToken(paths)).rejects.toMatchObject({ code: 'unsafe_file' });
     expect(existsSync(path.join(dir, 'elsewhere'))).toBe(false);
   });
+});
+
+it.each([
+  [' --require "/home/me/.vscode/js debug/bootloader.js"  --inspect-publish-uid=http', ''],
+  [
+    '--use-openssl-ca -r ./tracer.js --inspect-brk=0 --max-old-space-size=96',
+    '--use-openssl-ca --max-old-space-size=96',
+  ],
+  ['--require=dd-trace/init --dns-result-order=ipv4first', '--dns-result-order=ipv4first'],
+])('a debugger of the shell (%s) is not one of the daemon', async (given, left) => {
+  const env = { NODE_OPTIONS: given, COMET_CC_HOME: paths.home };
+  const config = async () => loadConfig(env).config;
+  const setup = await prepareDaemon({ env, paths, config, term: { say() {} } }, {});
+  expect(setup.env['NODE_OPTIONS']).toBe(left);
 });
