@@ -49,8 +49,6 @@ export function startedEngine(context: Context, isWorthIt = (): boolean => true)
     } catch (cause) {
       const problem = `the daemon is not running and cannot be started: ${getMessage(cause)}`;
       throw new CometError('daemon_down', problem, { cause });
-    } finally {
-      context.term.progress('');
     }
   });
 }

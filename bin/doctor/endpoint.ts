@@ -41,10 +41,8 @@ function judged(openai: Config['openai'], host: string, { status, body }: { stat
 export async function checkEmbedder({ embedder, embedding }: Config, env: NodeJS.ProcessEnv): Promise<Check> {
   if (embedder !== 'endpoint') return good('embedder', embedder);
   const options = { ...embedding, timeoutMs: ANSWER_MS, env, redact: (text: string) => text };
-  try {
-    const dimensions = await probeDimensions(options);
-    return good('embedder', `${embedding.model} at ${new URL(embedding.baseUrl).host}, ${dimensions} numbers`);
-  } catch (error) {
-    return bad('embedder', getMessage(error), 'start it, or correct embedding.baseUrl, model, keyEnv or keyCommand');
-  }
+  return await probeDimensions(options).then(
+    (dimensions) => good('embedder', `${embedding.model} at ${new URL(embedding.baseUrl).host}, ${dimensions} numbers`),
+    (e) => bad('embedder', getMessage(e), 'start it, or correct embedding.baseUrl, model, keyEnv or keyCommand'),
+  );
 }

@@ -49,6 +49,7 @@ export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEn
       flags.json ? json(value) : lines().forEach(out),
     /** Lines on stdout; in the pager of `$PAGER`, else `less`, where they are longer than the screen. */
     async page(lines: readonly string[]): Promise<void> {
+      if (inProgress) progress('');
       if (isTerminal && lines.length >= (stdout.rows || 24) && (await paged(lines.join('\n'), env))) return;
       lines.forEach(out);
     },

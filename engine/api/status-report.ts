@@ -63,52 +63,34 @@ export async function askProject({ paths }: Pick<Context, 'paths'>, projectDir: 
 
 /** Of `start --json` and `status --json`: guard and engine, with zeros where only a healthy engine could tell. */
 export async function statusReport(context: Context, guard: GuardStatus | null) {
-  if (guard === null || guard.pass_through) return await stoppedReport(context, guard);
-  const healthy = guard.engine.state === 'healthy';
+  // One that passes sessions through has no memory.
+  const daemon = guard?.pass_through ? null : guard;
+  const { upstream, llm, port } =
+    daemon === null ? await context.config() : { ...daemon, llm: context.env['COMET_CC_LLM'] ?? '' };
+  const healthy = daemon?.engine.state === 'healthy';
   const call = healthy ? engineClient(context.paths.engineSocket).call('status', {}, { timeoutMs: ENGINE_MS }) : null;
   const engine: EngineStatus | null = (await call?.catch(() => null)) ?? null;
   // A daemon of another build may lack some fields.
-  const idle = idleModel(context.env['COMET_CC_LLM'] ?? '');
   const budget = { ...EMPTY_STATUS.budget, ...engine?.budget };
-  const status = { ...EMPTY_STATUS, ...engine, budget, llm: { ...idle, ...engine?.llm } };
+  const status = { ...EMPTY_STATUS, ...engine, budget, llm: { ...idleModel(llm), ...engine?.llm } };
+  const proxyPort = guard?.port ?? port;
   return {
-    running: true,
-    pid: guard.pid,
-    version: engine?.version ?? guard.version,
-    proxy: proxyAt(guard.port),
-    engine: guard.engine,
-    upstream: guard.upstream,
-    uptime_ms: guard.uptime_ms,
+    running: daemon !== null,
+    pid: daemon?.pid ?? null,
+    version: engine?.version ?? daemon?.version ?? VERSION,
+    proxy: { url: `http://127.0.0.1:${proxyPort}`, port: proxyPort },
+    engine: daemon?.engine ?? { state: 'stopped', pid: null, restarts: 0 },
+    upstream,
+    uptime_ms: daemon?.uptime_ms ?? 0,
     ...(Object.fromEntries(FIELDS.map((name) => [name, status[name]])) as Pick<typeof status, (typeof FIELDS)[number]>),
     problems: engine === null && healthy ? [SILENT, ...status.problems] : status.problems,
-    tunnels: guard.tunnels,
-    /** Set while memory is stopped and sessions still use the port. */
-    pass_through: null,
-    /** Why the daemon needs a restart to run this build, '' when it does not. */
-    other_build: otherBuild(guard),
-  };
-}
-
-/** @param guard  one that passes sessions through */
-async function stoppedReport(context: Context, guard: GuardStatus | null) {
-  const config = await context.config();
-  return {
-    running: false,
-    pid: null,
-    version: VERSION,
-    proxy: proxyAt(guard?.port ?? config.port),
-    engine: { state: 'stopped', pid: null, restarts: 0 },
-    upstream: config.upstream,
-    uptime_ms: 0,
-    ...EMPTY_STATUS,
-    llm: idleModel(config.llm),
     tunnels: guard?.tunnels ?? { open: 0, total: 0, failed_open: 0, bypassing: 0 },
+    /** Set while memory is stopped and sessions still use the port. */
     pass_through: guard?.pass_through ?? null,
-    other_build: '',
+    /** Why the daemon needs a restart to run this build, '' when it does not. */
+    other_build: daemon === null ? '' : otherBuild(daemon),
   };
 }
-
-const proxyAt = (port: number) => ({ url: `http://127.0.0.1:${port}`, port });
 
 export function stoppedLine({ pass_through: used, proxy }: Pick<StatusReport, 'pass_through' | 'proxy'>): string {
   if (used === null) return 'comet-cc is not running; start it with: comet-cc start';

@@ -30,5 +30,4 @@ async function look(context: Context, getProgress: (status: EngineStatus) => str
     const text = status === null ? '' : getProgress(status);
     if (text !== '') context.term.progress(text);
   }
-  context.term.progress('');
 }
