@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { CometError } from './errors.ts';
@@ -129,6 +129,17 @@ export const builtFile = (...names: readonly string[]): string => path.join(PACK
 function findPackage(folder: string): string {
   const above = path.dirname(folder);
   return existsSync(path.join(folder, 'package.json')) || above === folder ? folder : findPackage(above);
+}
+
+/** The Node that runs this, by the name on PATH that an upgrade keeps: Homebrew removes the folder of the old version. */
+export function nodeProgram(searchPath: string, node = process.execPath): string {
+  const isReal = (dir: string): boolean => path.isAbsolute(dir) && existsSync(dir) && realpathSync(dir) === dir;
+  // A folder that is a link may be that of one terminal, as of fnm.
+  const names = searchPath
+    .split(path.delimiter)
+    .filter(isReal)
+    .map((dir) => path.join(dir, 'node'));
+  return names.find((name) => existsSync(name) && realpathSync(name) === node) ?? node;
 }
 
 /** A folder or file, then every folder above it. */

@@ -2,6 +2,7 @@ import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { CometError } from '../../common/errors.ts';
+import { nodeProgram } from '../../common/paths.ts';
 import { type HookCommands, userSettingsFile } from '../../install/index.ts';
 import { addCommand, type CommandFlags, type Context } from '../context.ts';
 import { removeEntries } from './edit-settings.ts';
@@ -67,13 +68,17 @@ export function unread(file: string): string {
 
 export async function ownCommands(): Promise<HookCommands> {
   const { hookCommands } = await import('../../install/claude-code/index.ts');
-  return hookCommands(process.execPath, path.join(await packageDir(), 'dist', 'hooks'), shellWord);
+  return hookCommands(
+    nodeProgram(process.env['PATH'] ?? ''),
+    path.join(await packageDir(), 'dist', 'hooks'),
+    shellWord,
+  );
 }
 
 /** A command line that runs this very program, whether or not it is on PATH. */
 export async function ownCommandLine(...args: string[]): Promise<string> {
   const program = path.join(await packageDir(), 'dist', 'bin', 'comet-cc.js');
-  return [shellWord(process.execPath), shellWord(program), ...args].join(' ');
+  return [shellWord(nodeProgram(process.env['PATH'] ?? '')), shellWord(program), ...args].join(' ');
 }
 
 function shellWord(text: string): string {

@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
-import type { HomePaths } from '../../common/paths.ts';
+import { type HomePaths, nodeProgram } from '../../common/paths.ts';
 import { runCommand } from '../../common/run-process.ts';
 import { readOwnFile, removeOwnFile, writeOwnFile } from '../edit-file.ts';
 
@@ -89,7 +89,7 @@ export async function currentServicePlan(env: NodeJS.ProcessEnv, home: string): 
   const userHome = os.homedir();
   return planService({
     platform: process.platform,
-    node: process.execPath,
+    node: nodeProgram(env['PATH'] ?? ''),
     script: await realpath(process.argv[1] as string),
     home,
     userHome,

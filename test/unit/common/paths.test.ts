@@ -1,7 +1,19 @@
+import { mkdir, realpath, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { getHome, getPlatform, homePaths, isDirectoryName, isPipe, resolveDirectory } from '../../../common/paths.ts';
+import {
+  getHome,
+  getPlatform,
+  homePaths,
+  isDirectoryName,
+  isPipe,
+  nodeProgram,
+  resolveDirectory,
+} from '../../../common/paths.ts';
+import { tempDirs } from '../../helpers/temp-dir.ts';
+
+const tempDir = tempDirs();
 
 const [linux, darwin, windows] = (['linux', 'darwin', 'win32'] as const).map(getPlatform) as [
   ReturnType<typeof getPlatform>,
@@ -37,6 +49,18 @@ describe('where systems differ', () => {
     expect({ hasModes, syncsDirs, handsOver }).toEqual({ hasModes: false, syncsDirs: false, handsOver: false });
     expect(darwin).toMatchObject({ hasModes: true, syncsDirs: true, handsOver: true });
   });
+});
+
+it('Node has its name on PATH where an upgrade removes its folder, unless that is of one terminal', async () => {
+  const dir = await realpath(await tempDir());
+  const at = (...parts: string[]): string => path.join(dir, ...parts);
+  for (const name of ['Cellar', 'bin', 'other']) await mkdir(at(name));
+  for (const file of [at('Cellar', 'node'), at('other', 'node')]) await writeFile(file, '');
+  await symlink(at('Cellar', 'node'), at('bin', 'node'));
+  await symlink(at('bin'), at('terminal'));
+  const find = (...names: string[]) => nodeProgram(names.map((name) => at(name)).join(':'), at('Cellar', 'node'));
+  expect(find('missing', 'other', 'terminal', 'bin')).toBe(at('bin', 'node'));
+  expect([find('other', 'terminal'), find('Cellar', 'bin')]).toEqual([at('Cellar', 'node'), at('Cellar', 'node')]);
 });
 
 describe('the name of a directory', () => {
