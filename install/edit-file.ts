@@ -186,8 +186,7 @@ async function createDirs(dir: string, mode?: number): Promise<string[]> {
 /** Removes the directories that were created by an edit and are empty. */
 export async function removeCreatedDirs(paths: HomePaths): Promise<void> {
   const { createdDirs } = await loadInstalls(paths);
-  const innermostFirst = createdDirs.toSorted((a, b) => b.length - a.length);
-  for (const dir of innermostFirst) await rmdir(dir).catch(() => undefined);
+  for (const dir of createdDirs.toSorted((a, b) => b.length - a.length)) await rmdir(dir).catch(() => undefined);
   if (createdDirs.every((dir) => existsSync(dir))) return;
   await changeInstalls(paths, (now) => ({ ...now, createdDirs: now.createdDirs.filter((dir) => existsSync(dir)) }));
 }

@@ -68,18 +68,16 @@ export function unread(file: string): string {
 
 export async function ownCommands(): Promise<HookCommands> {
   const { hookCommands } = await import('../../install/claude-code/index.ts');
-  return hookCommands(
-    nodeProgram(process.env['PATH'] ?? ''),
-    path.join(await packageDir(), 'dist', 'hooks'),
-    shellWord,
-  );
+  return hookCommands(findNode(), path.join(await packageDir(), 'dist', 'hooks'), shellWord);
 }
 
 /** A command line that runs this very program, whether or not it is on PATH. */
 export async function ownCommandLine(...args: string[]): Promise<string> {
   const program = path.join(await packageDir(), 'dist', 'bin', 'comet-cc.js');
-  return [shellWord(nodeProgram(process.env['PATH'] ?? '')), shellWord(program), ...args].join(' ');
+  return [shellWord(findNode()), shellWord(program), ...args].join(' ');
 }
+
+const findNode = (): string => nodeProgram(process.env['PATH'] ?? '');
 
 function shellWord(text: string): string {
   return process.platform === 'win32' ? `"${text}"` : `'${text.replaceAll("'", "'\\''")}'`;

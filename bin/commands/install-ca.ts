@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Certs, TrustPlan, TrustStore } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
-import { clientEnvironment, guardStatus, prepareAccess } from '../../engine/lifecycle/index.ts';
+import { clientEnvironment, guardStatus, prepareAccess, rememberProxy } from '../../engine/lifecycle/index.ts';
 import { userSettingsFile } from '../../install/index.ts';
 import { addCommand, type CommandFlags, type Context } from '../context.ts';
 import { ownVariables, setSettings } from './edit-settings.ts';
@@ -21,6 +21,7 @@ export function registerInstallCa(program: Command, context: Context): void {
       const port = (await guardStatus(context.paths.guardSocket))?.port ?? (await context.config()).port;
       const variables = clientEnvironment({ ...access, port }, context.env);
       if (!flags.json) reportCerts(context, certs);
+      await rememberProxy(context.paths, context.env);
       const settings = flags.settings ? await setSettings(context, variables, flags) : null;
       const stores = flags.system ? await trustInSystem(context, certs, flags) : [];
       const { change, rootFile, fingerprint, constraints, bundle } = certs;

@@ -47,10 +47,7 @@ export function trustStores(
   return [createAnchorTrust(id, { sysroot: '/', program: findTool(path.basename(tool)) ?? tool })];
 }
 
-/**
- * PEM of what Claude Code trusts beside the public roots: the user's own file, and the machine's store.
- * @param files  the store, where Node cannot list it (before 22.15)
- */
+/** PEM of what Claude Code trusts beside the public roots. @param files  the store; Node lists it from 22.15 on */
 export function systemRoots(env: NodeJS.ProcessEnv, files: readonly string[] = BUNDLES): string[] {
   const { getCACertificates } = tls as { getCACertificates?: (store: 'system') => string[] };
   const own = readPem(env['NODE_EXTRA_CA_CERTS'] ?? '');

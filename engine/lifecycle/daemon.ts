@@ -19,7 +19,7 @@ import {
   socketPresent,
   waitHealthy,
 } from './control.ts';
-import { STRAIGHT, userProxy } from './user-proxy.ts';
+import { claudeEnv, STRAIGHT, userProxy } from './user-proxy.ts';
 
 /** The environment of a command. Nothing is read or created before it is needed. */
 export interface Context {
@@ -35,7 +35,8 @@ export interface Context {
 export async function prepareAccess({ paths, env, term }: Context) {
   const unfit = homeProblem(paths);
   if (unfit !== null) throw new CometError('config_invalid', `${unfit.detail}: ${unfit.fix}`);
-  const certs = await ensureCerts(paths, { nowMs: Date.now(), userExtraCaFile: env['NODE_EXTRA_CA_CERTS'] || null });
+  const { NODE_EXTRA_CA_CERTS: userCa } = await claudeEnv(env, paths);
+  const certs = await ensureCerts(paths, { nowMs: Date.now(), userExtraCaFile: userCa || null });
   for (const problem of certs.bundle.problems) term.say(`comet-cc: ${problem}`);
   return { token: await proxyToken(paths), bundle: certs.bundle.file, certs };
 }
@@ -61,7 +62,7 @@ export async function prepareDaemon(context: Context, flags: Partial<Config>) {
   // VS Code sets it in its terminals: every user of the machine can debug, and an update removes the program it loads.
   if (env['NODE_OPTIONS']) env['NODE_OPTIONS'] = env['NODE_OPTIONS'].replace(DEBUGGERS, '').trim();
   if (checks === '0') context.term.say('comet-cc: the daemon ignores NODE_TLS_REJECT_UNAUTHORIZED=0');
-  const { url, noProxy, problem } = await userProxy(paths, config, context.env);
+  const { url, noProxy, problem } = await userProxy(paths, config, await claudeEnv(context.env, paths));
   if (problem !== '') context.term.say(`comet-cc: ${problem}`);
   return {
     paths,

@@ -5,6 +5,7 @@ import type { Config } from '../../common/config.ts';
 import { readFileIfPresent, writePrivateFile } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { parseJson } from '../../common/text.ts';
+import { settingsEnv, userSettingsFile } from '../../install/index.ts';
 import { formatProxy, parseUpstreamProxy } from '../../proxy/guard/index.ts';
 import { isOurProxy, noProxyCovers, PROXY_NAMES } from './client-env.ts';
 import type { GuardStatus } from './control.ts';
@@ -16,6 +17,16 @@ const SERVICE_MARK = 'COMET_CC_SERVICE';
 
 /** In the order in which Claude Code takes them, which uses HTTP_PROXY for https too. */
 const NAMES = ['https_proxy', 'HTTPS_PROXY', 'http_proxy', 'HTTP_PROXY'] as const;
+const SET = [...PROXY_NAMES, 'NO_PROXY', 'no_proxy', 'NODE_EXTRA_CA_CERTS'];
+
+/** The environment as Claude Code has it: proxy and CA of its settings win, unless they are ours. */
+export async function claudeEnv(env: NodeJS.ProcessEnv, { certsDir }: HomePaths): Promise<NodeJS.ProcessEnv> {
+  const set = Object.entries(await settingsEnv(userSettingsFile(env))).filter(
+    ([name, value]) =>
+      SET.includes(name) && !(env[name] && (isOurProxy(String(value)) || value === bundleFile(certsDir))),
+  );
+  return { ...env, ...Object.fromEntries(set.map(([name, value]) => [name, String(value)])) };
+}
 
 /**
  * The proxy towards upstream: `upstreamProxy`, else the one of the environment. Where the environment names our proxy,
@@ -58,7 +69,8 @@ export async function getClaudeEnvironment(env: NodeJS.ProcessEnv, paths: HomePa
 }
 
 /** Remembers the proxy of a shell before ours replaces it. */
-export async function rememberProxy(paths: HomePaths, env: NodeJS.ProcessEnv): Promise<void> {
+export async function rememberProxy(paths: HomePaths, shell: NodeJS.ProcessEnv): Promise<void> {
+  const env = await claudeEnv(shell, paths);
   const url = findUserProxy(env);
   if (url === '' || parseUpstreamProxy(url) === null) return;
   await remember(paths, url, env['no_proxy'] ?? env['NO_PROXY'] ?? '');

@@ -65,9 +65,7 @@ export function createUpstream(options: UpstreamOptions) {
       timeout: connectMs,
       noDelay: true,
       autoSelectFamilyAttemptTimeout: 1_000,
-      ...(protocol === 'https:' && {
-        secureContext: createSecureContext(roots === '' ? {} : { ca: [...rootCertificates, roots] }),
-      }),
+      secureContext: createSecureContext(roots === '' ? {} : { ca: [...rootCertificates, roots] }),
     });
   let connect = connectorWith(ca);
   let wide: typeof connect | null = null;

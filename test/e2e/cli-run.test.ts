@@ -1,7 +1,8 @@
-import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeTestCerts } from '../helpers/certs.ts';
 import { createStranger, createTestHome, type TestHome } from '../helpers/cli.ts';
 
 const PRINT_ENV = ['node', '-e', 'console.log(JSON.stringify({ env: process.env, argv: process.argv.slice(1) }))'];
@@ -125,12 +126,20 @@ describe('run', () => {
     expect(argv.join(' ')).not.toContain(new URL(env['HTTPS_PROXY'] as string).password);
 
     // Claude Code takes one --settings, so a CA of the settings would win, and nothing would be reached.
-    await writeFile(path.join(home.user, '.claude', 'settings.json'), '{"env":{"NODE_EXTRA_CA_CERTS":"/corp.pem"}}');
+    const certs = makeTestCerts(['proxy.example']);
+    const ca = path.join(home.user, 'corp.pem');
+    await rename(certs.caFile, ca);
+    await rm(certs.dir, { recursive: true });
+    const own = JSON.stringify({ env: { NODE_EXTRA_CA_CERTS: ca } });
+    await writeFile(path.join(home.user, '.claude', 'settings.json'), own);
     const { stdout, stderr } = await home.run(['run', claude, '--settings', 'x']);
     expect(JSON.parse(stdout)).toMatchObject({ argv: ['--settings', 'x'] });
     expect(stdout).not.toContain('HTTPS_PROXY');
     expect(stderr).toContain('running');
     expect(stderr).toContain('without memory');
+    // What the settings name is in the bundle that takes its place.
+    const bundle = await readFile(path.join(home.home, 'certs', 'bundle.pem'), 'utf8');
+    expect(bundle).toContain((await readFile(ca, 'utf8')).trim());
   });
 
   it('starts a daemon that was killed whole again on the same port while the command runs', async () => {

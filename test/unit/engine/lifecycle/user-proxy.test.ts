@@ -1,10 +1,10 @@
-import { lstat, readFile, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import { homePaths } from '../../../../common/paths.ts';
 import type { GuardStatus } from '../../../../engine/lifecycle/control.ts';
-import { otherProxy, rememberProxy, userProxy } from '../../../../engine/lifecycle/user-proxy.ts';
+import { claudeEnv, otherProxy, rememberProxy, userProxy } from '../../../../engine/lifecycle/user-proxy.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
@@ -99,4 +99,20 @@ it('a daemon that uses another proxy than this shell names is told, without cred
     told(null, { HTTPS_PROXY: 'socks5://p:1080' }),
   ];
   expect(silent).toEqual(silent.map(() => ''));
+});
+
+it("a proxy and CA that only Claude Code's settings name are the user's, and ours there replace none of the shell", async () => {
+  const [paths, home] = [await fresh(), await tempDir()];
+  const bundle = path.join(paths.certsDir, 'bundle.pem');
+  const read = async (env: object, shell = {}) => {
+    await mkdir(path.join(home, '.claude'), { recursive: true });
+    await writeFile(path.join(home, '.claude', 'settings.json'), JSON.stringify({ env }));
+    const { HOME: _, ...found } = await claudeEnv({ HOME: home, ...shell }, paths);
+    return found;
+  };
+  const theirs = { HTTPS_PROXY: THEIRS, NO_PROXY: 'near.example', NODE_EXTRA_CA_CERTS: '/etc/ca.pem' };
+  expect(await read({ ...theirs, EDITOR: 'vi' }, { NODE_EXTRA_CA_CERTS: '/old.pem' })).toEqual(theirs);
+  const ours = { ...OURS, NODE_EXTRA_CA_CERTS: bundle };
+  expect(await read(ours)).toEqual(ours);
+  expect(await read(ours, theirs)).toEqual(theirs);
 });
