@@ -5,6 +5,7 @@ import { listTrustedStores } from '../../certs/index.ts';
 import { CometError, getMessage } from '../../common/errors.ts';
 import { isRecord, parseJson, toText } from '../../common/text.ts';
 import {
+  claudeEnv,
   clientEnvironment,
   type DaemonSetup,
   isOurProxy,
@@ -139,7 +140,7 @@ async function throughDaemon(context: Context, command: string, args: readonly s
   const rival = otherProxy(status, await context.config(), env);
   if (rival !== '') term.say(`comet-cc: ${rival}`);
   const variables = clientEnvironment({ port: status.port, token: setup.token, bundle: setup.bundle }, env);
-  if (noProxyCovers(env, 'api.anthropic.com'))
+  if (noProxyCovers(await claudeEnv(env, paths), 'api.anthropic.com'))
     term.say('comet-cc: NO_PROXY covers api.anthropic.com, so nothing will be remembered; take it out of NO_PROXY');
   const child = { command, args, env: { ...env, ...variables } };
   const again = { ...setup, port: status.port, env: { ...setup.env, COMET_CC_PORT: String(status.port) } };

@@ -132,6 +132,8 @@ describe('doctor', () => {
       ok: false,
       detail: 'NO_PROXY covers api.anthropic.com',
     });
+    const { stderr } = await home.run(['run', process.execPath, '-e', '0']);
+    expect(stderr).toContain('NO_PROXY covers api.anthropic.com, so nothing will be remembered');
     await rm(file);
   });
 
