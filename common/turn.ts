@@ -6,7 +6,7 @@ export type Origin = (typeof ORIGINS)[number];
 
 /** The least trusted of `origins`; `external` when there are none. */
 export function lowestOrigin(origins: readonly Origin[]): Origin {
-  return ORIGINS[Math.max(...origins.map((origin) => ORIGINS.indexOf(origin)))] ?? 'external';
+  return ORIGINS.findLast((origin) => origins.includes(origin)) ?? 'external';
 }
 
 /** Only text of these origins may go to a system channel. */
@@ -278,13 +278,12 @@ export const withoutFrame = (text: string): string =>
 
 /**
  * First words of what Claude Code tells the model once and then takes as known: instructions of CLAUDE.md files, the
- * environment, and which tools, agents, skills and servers there are.
+ * environment, and which tools, agents, skills and servers there are; plan mode, and what changes in the session; other
+ * modes, the directory, and changed CLAUDE.md files.
  */
 const STANDING = [
   /^(?:Codebase and user instructions are shown below\.|As you answer the user's questions, you can use the following context:|Contents of [^\n]{1,400}\.md(?: \([^\n]{1,200}\))?:\n|Attribution for git commits and pull requests|# Environment\nYou have been invoked|# MCP Server Instructions\n|Available agent types for the |New agent types are now available|The following (?:deferred tools are|skills are available for|agent types are no longer|MCP servers (?:have|are connected)|tools (?:are (?:now|no longer) available|are available again|just became)) ?)/m,
-  // Plan mode, and what changes in the session.
   /^(?:Plan mode is active\. The user indicated|The date has changed\. Today's date is now |# Output Style: |The output style was reset to the default\.|# Language\nMaintain full|The language preference was cleared\.|You are powered by the model )/m,
-  // Modes, the directory and CLAUDE.md files that change.
   /^(?:## (?:Exited (?:Plan|Auto) Mode|Auto Mode Active)\n\n|While (?:auto|bypass permissions) mode is active:|Ultracode is (?:on:|off )|# Environment update\n|(?:These instruction files changed|Instructions no longer present|Instruction files were re-read) ?)/m,
 ];
 const REMINDER_START = '<system-reminder>\n';

@@ -64,9 +64,8 @@ export function createModelBriefs({ nodeFiles, turnRegistry }: Pick<ServiceParts
     },
     /** Keeps a model's brief of turns before the last; that of rules stays stored. Not where someone changed that. */
     async keep(brief: StoredBrief, batch: Batch): Promise<void> {
-      const stored = await nodeFiles.readBrief(batch.sessionId);
-      const isChanged = sessions.has(batch.sessionId) && (await getKept(batch.sessionId)) === undefined;
-      if (stored !== null && !isChanged) keep(brief, batch, stored);
+      const [stored, kept] = [await nodeFiles.readBrief(batch.sessionId), sessions.get(batch.sessionId)];
+      if (stored !== null && getTexts(stored) === (kept?.written ?? getTexts(stored))) keep(brief, batch, stored);
     },
     /** Stores a brief. @param own  that of a model, of which it is made, and what that was shown; absent for one of rules */
     async write(brief: StoredBrief, own?: { readonly brief: StoredBrief; readonly batch: Batch }): Promise<void> {

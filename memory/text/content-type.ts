@@ -7,12 +7,7 @@ import { separateCode } from './sentences.ts';
 /** The kind of content of turns, which decides how they are summarized. */
 export type Modality = 'dialog' | 'artifact_code' | 'artifact_image' | 'execution_trace' | 'external';
 
-export interface Policy {
-  readonly rule: string;
-  readonly most: MemoryNode['importance'];
-}
-
-export const POLICIES: Readonly<Record<Modality, Policy>> = {
+export const POLICIES: Readonly<Record<Modality, Readonly<{ rule: string; most: MemoryNode['importance'] }>>> = {
   dialog: {
     rule: 'what was stated, decided, asked for and answered, with exact values, and who said so',
     most: 'HIGH',

@@ -213,7 +213,10 @@ function collectPinned(
 
 /** Index of the user message that the rounds starting at `start` answer; system messages may come between. */
 function findInstruction({ infos }: ConversationView, start: number): number {
-  return infos.findLastIndex(({ role }, index) => index < start && role !== 'system');
+  return Math.max(
+    0,
+    infos.slice(0, start).findLastIndex(({ role }) => role !== 'system'),
+  );
 }
 
 /**
@@ -222,8 +225,10 @@ function findInstruction({ infos }: ConversationView, start: number): number {
  */
 function isSystemMessage(injection: Injection, view: ConversationView, index: number): boolean {
   if (injection.channel === 'block' || !view.takesSystemMessages) return false;
-  const next = view.infos.find(({ role }, at) => at > index && role !== 'system');
-  return next === undefined || next.role === 'assistant';
+  let next = index + 1;
+  while (view.infos[next]?.role === 'system') next += 1;
+  const role = view.infos[next]?.role;
+  return role === undefined || role === 'assistant';
 }
 
 /** The error that the API would return for the rewritten request and not for the received one; null without one. */

@@ -211,13 +211,13 @@ export function countRequestTokens({ body, scan, infos }: Pick<ConversationView,
 /** Roughly a screenshot; the bytes of an image do not indicate its tokens. */
 export const IMAGE_TOKENS = 1_500;
 
-/** Images and documents in base64: what they weigh has nothing to do with their length. */
-function findEncoded(blocks: readonly unknown[]): string[] {
+/** Lengths of images and documents in base64, which say nothing of what they weigh. */
+function findEncoded(blocks: readonly unknown[]): number[] {
   return blocks.flatMap((block) => {
     const { type, source, content } = Object(block) as Readonly<Record<string, unknown>>;
     if (type === 'tool_result' && Array.isArray(content)) return findEncoded(content);
     const { data } = Object(source) as { data?: unknown };
-    return (type === 'image' || type === 'document') && typeof data === 'string' ? [data] : [];
+    return (type === 'image' || type === 'document') && typeof data === 'string' ? [data.length] : [];
   });
 }
 
@@ -226,7 +226,7 @@ export function describeMessage(message: unknown, at: Slice) {
   if (typeof message !== 'object' || message === null) throw new TypeError('message is not an object');
   const { role, content } = message as { role?: unknown; content?: unknown };
   const blocks = Array.isArray(content) ? content : [];
-  const encoded = findEncoded(blocks);
+  const sizes = findEncoded(blocks);
   const pinned = readPinned(message);
   const answersTool = blocks.some((block) => /tool_result$/.test(getType(block)));
   return {
@@ -238,7 +238,7 @@ export function describeMessage(message: unknown, at: Slice) {
     typed: findTyped(String(role), content, answersTool),
     hasThinking: blocks.some(isThinking),
     signature: readSignature(blocks),
-    tokens: estimateTokens(at.end - at.start - Buffer.byteLength(encoded.join(''))) + encoded.length * IMAGE_TOKENS,
+    tokens: estimateTokens(sizes.reduce((left, size) => left - size, at.end - at.start)) + sizes.length * IMAGE_TOKENS,
     shape: shapeMessage(message),
     directories: findDirectories(String(role), content),
     pinned,

@@ -105,6 +105,7 @@ export function showLines(node: Public<NodeView>, { paint, width, nowMs }: Look)
   const about = [`${localTime(atMs, nowMs)} (${ago(atMs, nowMs)})`, projectName(node.project), ...badges(node)];
   const from = oneLine(node.session_title ?? '');
   const decided = decisions.flatMap(({ text, by, closed }) => (closed ? [] : by === 'user' ? `${text} (you)` : text));
+  const left = open.flatMap(({ text, closed }) => (closed ? [] : text));
   const stated = [...open, ...decisions];
   const over = stated.flatMap(({ text, closed: end }) => (end ? `${text} (${end.as}, ${localDay(end.at)})` : []));
   const isStated = (value: string): boolean => stated.some(({ text }) => text === value);
@@ -119,10 +120,7 @@ export function showLines(node: Public<NodeView>, { paint, width, nowMs }: Look)
     '',
     ...paragraph(outcome || node.summary),
     ...section('Decided', decided),
-    ...section(
-      'To do',
-      open.flatMap(({ text, closed }) => (closed ? [] : text)),
-    ),
+    ...section('To do', left),
     ...section('Done or dropped', over),
     ...section('Facts', current.map(factText)),
     ...section('Values', exact.length === 0 ? [] : [exact.join(', ')]),
