@@ -100,7 +100,7 @@ export async function confirmed(question: string): Promise<boolean> {
   try {
     return /^y(es)?$/i.test((await dialog.question(`${question} [y/N] `)).trim());
   } catch (cause) {
-    // Ctrl-C or Ctrl-D.
+    process.stderr.write('\n'); // Ctrl-C or Ctrl-D.
     throw new CometError('usage', 'no answer, so nothing more was done', { cause });
   } finally {
     dialog.close();
