@@ -88,7 +88,7 @@ export async function prepareDaemon(context: Context, flags: Partial<Config>) {
   };
 }
 
-const DEBUGGERS = /(^|\s)(?:--inspect\S*|(?:-r|--require|--loader|--experimental-loader)[\s=]+(?:"[^"]*"|\S+))/g;
+const DEBUGGERS = /(^|\s)(?:--inspect(?!-port)\S*|(?:-r|--require|--(?:experimental-)?loader)[\s=]+(?:"[^"]*"|\S+))/g;
 
 /** How long a competing daemon that took the port may need until its control socket answers. */
 const RIVAL_MS = 2_000;

@@ -39,8 +39,8 @@ describe('the proxy token', () => {
 it.each([
   [' --require "/home/me/.vscode/js debug/bootloader.js"  --inspect-publish-uid=http', ''],
   [
-    '--use-openssl-ca -r ./tracer.js --inspect-brk=0 --max-old-space-size=96',
-    '--use-openssl-ca --max-old-space-size=96',
+    '--use-openssl-ca -r ./tracer.js --inspect-brk=0 --inspect-port=9230 --max-old-space-size=96',
+    '--use-openssl-ca --inspect-port=9230 --max-old-space-size=96',
   ],
   ['--require=dd-trace/init --dns-result-order=ipv4first', '--dns-result-order=ipv4first'],
 ])('a debugger of the shell (%s) is not one of the daemon', async (given, left) => {
