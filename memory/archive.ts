@@ -135,8 +135,8 @@ const isSame = (node: MemoryNode, earlier: MemoryNode | undefined): boolean =>
   earlier !== undefined && renderSection(node) === renderSection(earlier) && node.project === earlier.project;
 
 /**
- * Nodes of today that go. What was remembered from conversations since a snapshot, or came from another machine, stays,
- * as long as nothing in the snapshot stands for the same turns; so do documents, unless their import is what is undone.
+ * Nodes that a rollback removes. What was remembered from conversations since a snapshot, or came from another machine,
+ * stays, as long as nothing in the snapshot stands for the same turns; so do documents, unless their import is undone.
  */
 async function findMadeSince(
   { catalogue, share, turnRegistry }: Parts,

@@ -214,7 +214,7 @@ describe('three machines of one person', () => {
     expect(rowsSent()).toEqual(before);
     await one.forget(getNode(3).node_id);
     await syncAll(one, two);
-    // What the first publisher said is there, whoever leaves.
+    // What the first publisher said stays when the other machine leaves.
     await bus.drop(two.state().machine);
     await syncAll(three, one);
     for (const home of [one, two, three]) expect(home.summaries()).toEqual(['one took it out', 'two took it out']);
