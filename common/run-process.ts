@@ -1,4 +1,6 @@
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import os from 'node:os';
+import path from 'node:path';
 import { CometError, type ErrorCode } from './errors.ts';
 import { PLATFORM } from './paths.ts';
 import { toText } from './text.ts';
@@ -115,8 +117,10 @@ export async function runInForeground(
   env: NodeJS.ProcessEnv,
   onStart: (send: (signal: NodeJS.Signals) => void) => void = () => {},
 ) {
+  const program = pastWrappers(file, env['PATH']);
+  if (program === '') return { exitCode: 126, failure: 'each on PATH is a script that runs comet-cc again' };
   const execa = await loadExeca();
-  const child = execa(file, args, {
+  const child = execa(program, args, {
     env,
     extendEnv: false,
     stdio: 'inherit',
@@ -129,6 +133,26 @@ export async function runInForeground(
   const { exitCode, signal, code } = await child;
   if (signal !== undefined) return { exitCode: 128 + os.constants.signals[signal], failure: null };
   return { exitCode: exitCode ?? 1, failure: exitCode === undefined ? (code ?? 'unknown') : null };
+}
+
+const SCRIPT_BYTES = 20_000;
+const WRAPPER = /comet-cc\S{0,4} run (?:-\S{1,9} ){0,3}["']?claude\b/;
+
+/** `name`; past scripts of that name on PATH that run `comet-cc run claude`, the next file, or '' where there is none. */
+function pastWrappers(name: string, searchPath = ''): string {
+  const files = searchPath.split(path.delimiter).map((dir) => path.join(dir, name));
+  const first = files.find((file) => isWrapper(file) !== undefined);
+  return first && isWrapper(first) ? (files.find((file) => isWrapper(file) === false) ?? '') : name;
+}
+
+/** Undefined where no file can be run. */
+function isWrapper(file: string): boolean | undefined {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).size < SCRIPT_BYTES && WRAPPER.test(readFileSync(file, 'latin1'));
+  } catch {
+    return undefined;
+  }
 }
 
 export function killGroup(pid: number | undefined, signal: 'SIGTERM' | 'SIGKILL'): void {
