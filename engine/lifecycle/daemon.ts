@@ -294,13 +294,14 @@ function firstWord(child: ChildProcess, { paths, startMs, foreground }: DaemonSe
     const settle = (spawned: Spawned): void => {
       clearTimeout(timer);
       child.removeAllListeners('message');
-      child.off('exit', onExit);
+      child.off('disconnect', onEnd);
       resolve(spawned);
     };
     const fail = (what: string): void => settle({ type: 'failed', message: `the guard ${what}; ${where}` });
-    const onExit = (code: number | null): void => fail(`ended with code ${code ?? 'none'} as it started`);
+    // Its exit may be seen before its last message.
+    const onEnd = (): void => fail('ended as it started');
     const timer = setTimeout(() => fail(`did not listen within ${startMs} ms`), startMs);
-    child.once('exit', onExit);
+    child.once('disconnect', onEnd);
     child.once('error', (error) => {
       reject(new CometError('daemon_unhealthy', `the guard could not be started; ${where}`, { cause: error }));
     });

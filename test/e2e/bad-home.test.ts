@@ -257,7 +257,9 @@ describe.concurrent('a socket or port', () => {
     const mute = net.createServer((socket) => socket.on('error', () => {}));
     await new Promise<void>((resolve) => mute.listen(port, '127.0.0.1', resolve));
     try {
-      expect((await home.run(['start'])).stderr).toContain(`port ${port} is used by another program`);
+      const { stderr } = await home.run(['start']);
+      const log = path.join(home.home, 'logs', 'guard.log');
+      expect(stderr, await readFile(log, 'utf8')).toContain(`port ${port} is used by another program`);
       expect((await doctor(home)).checks.find(({ id }) => id === 'port')).toMatchObject({ ok: false });
       expect(mute.listening).toBe(true);
     } finally {
