@@ -406,16 +406,12 @@ async function openStores(paths: HomePaths, redactor: Redactor, log: Log): Promi
     (error: unknown) => error as Error,
   );
   if (locked !== null) {
+    const newer = 'plans of another comet-cc are sent as they are, never changed';
     return {
       usage: { load: async () => null, save: async () => {} },
       costs: NO_RECORDS,
       receipts: NO_RECORDS,
-      plans: {
-        ...plans,
-        append: async () => {
-          throw new CometError('schema_newer', 'plans of another comet-cc are sent as they are, never changed');
-        },
-      },
+      plans: { ...plans, append: () => Promise.reject(new CometError('schema_newer', newer)) },
       locked,
     };
   }

@@ -113,9 +113,8 @@ async function draftQuestions(
   if (budget.calls === 0 || most === 0) return own;
   const settings = await config();
   const llm = settings.llm === 'openai' ? 'openai' : 'claude';
-  term.say(
-    `asking ${llm === 'openai' ? settings.openai.baseUrl : 'claude -p'} for questions, at most ${budget.calls} calls`,
-  );
+  const asked = llm === 'openai' ? settings.openai.baseUrl : 'claude -p';
+  term.say(`asking ${asked} for questions, at most ${budget.calls} calls`);
   const model = await openLanguageModel({
     env,
     config: { ...settings, llm },

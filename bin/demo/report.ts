@@ -219,10 +219,8 @@ export function printOutcome(outcome: Outcome, term: Term): void {
 }
 
 function opening({ turns, sessions, requests, duration_ms }: Outcome, width: number): string[] {
-  return wrapped(
-    `A scripted coding conversation, ${turns} turns in ${sessions} sessions (${requests} requests), on three days, played in ${(duration_ms / 1000).toFixed(1)} s through guard, engine, TLS and store, against a mock API that validates and bills like the real one.`,
-    width,
-  );
+  const text = `A scripted coding conversation, ${turns} turns in ${sessions} sessions (${requests} requests), on three days, played in ${(duration_ms / 1000).toFixed(1)} s through guard, engine, TLS and store, against a mock API that validates and bills like the real one.`;
+  return wrapped(text, width);
 }
 
 function figures(outcome: Outcome, width: number, { paint }: Term): string[] {
@@ -254,15 +252,14 @@ function answeredLines(answered: QuestionOutcome, number: number, width: number,
   const title = [`${number}. ${first.trimStart()}`, ...more].map((line) => paint('bold', line));
   if (answered.line === null || answered.channel === null)
     return [...title, ...inner(answered.answer).map((line) => paint('red', line))];
+  const full = answered.node_id === null ? [] : [`in full: comet-cc memory show ${answered.node_id} --depth 2`];
   const sent = answered.in_client_request ? 'trimmed from what Claude Code sent' : 'not in what Claude Code sent';
   return [
     ...title,
     ...inner(oneLine(answered.answer)),
     ...inner(`${CHANNELS[answered.channel]}; ${sent}:`),
     ...inner(oneLine(answered.line)).map((line) => paint('green', line)),
-    ...(answered.node_id === null
-      ? []
-      : [`${indent}${paint('dim', `in full: comet-cc memory show ${answered.node_id} --depth 2`)}`]),
+    ...full.map((line) => indent + paint('dim', line)),
   ];
 }
 
@@ -273,9 +270,8 @@ function morningLines({ morning }: Outcome, width: number, { paint }: Term): str
     const text = inboxLine(line);
     if (text.startsWith('#')) return [`   ${paint('bold', text.replace(/^#+ /, ''))}`];
     const indent = text.startsWith(' ') ? '       ' : '   ';
-    return wrapped(oneLine(text), width - indent.length - 2).map(
-      (part, at) => `${indent}${at === 0 ? '' : '  '}${part}`,
-    );
+    const parts = wrapped(oneLine(text), width - indent.length - 2);
+    return parts.map((part, at) => `${indent}${at === 0 ? '' : '  '}${part}`);
   });
   return [paint('bold', 'On the third morning, in the inbox (comet-cc inbox)'), '', ...lines, ''];
 }
@@ -285,16 +281,8 @@ function closing({ home }: Outcome, width: number): string[] {
     'Cost counts a cached token as the model is priced: 0.05 when read, 2 when written for an hour. The story has no pauses, in which most trims are free, so here a trim does not wait until it can lose at most 2 % (trim.lossShare 1). Memory was written without a model here; with Claude Code, claude -p writes it on your own plan.',
     width,
   );
-  if (home === null) {
-    return [
-      ...cost,
-      '',
-      ...wrapped(
-        'The memories are gone with their temporary home; to look around in them: comet-cc demo --keep',
-        width,
-      ),
-    ];
-  }
+  const gone = 'The memories are gone with their temporary home; to look around in them: comet-cc demo --keep';
+  if (home === null) return [...cost, '', ...wrapped(gone, width)];
   const keep = [`Kept: ${home} (the daemon is stopped). Look inside with:`];
   const starting = `  export COMET_CC_HOME=${home} COMET_CC_LLM=local`;
   return [...cost, '', ...keep, starting, '  comet-cc start --port 0 && comet-cc memory ls', '  comet-cc stop'];

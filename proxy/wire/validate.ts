@@ -165,13 +165,11 @@ function mergeTurns(messages: readonly MessageShape[]) {
 
 function* checkUnique(turns: readonly Turn[]): Generator<string> {
   const seen = new Set<string>();
-  for (const turn of turns) {
-    for (const placed of turn.blocks) {
-      const { id, type } = placed.block;
-      if (id === undefined) continue;
-      if (seen.has(id)) yield `${formatPath(placed)}: \`${type}\` ids must be unique`;
-      seen.add(id);
-    }
+  for (const placed of turns.flatMap(({ blocks }) => blocks)) {
+    const { id, type } = placed.block;
+    if (id === undefined) continue;
+    if (seen.has(id)) yield `${formatPath(placed)}: \`${type}\` ids must be unique`;
+    seen.add(id);
   }
 }
 

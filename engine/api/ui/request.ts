@@ -49,8 +49,8 @@ export async function requestView({ memory: { library } }: Pick<EngineServices, 
   for (const [range, own] of getRuns(messages, rangeByMessage)) {
     if (range === null) {
       for (const message of own) {
-        changes.push(describeKept(message));
-        changes.push(...take(({ channel, place }) => channel !== 'preamble' && place <= sent).map(insertion));
+        const added = take(({ channel, place }) => channel !== 'preamble' && place <= sent);
+        changes.push(describeKept(message), ...added.map(insertion));
         sent += 1;
       }
     } else {
