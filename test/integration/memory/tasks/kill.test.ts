@@ -27,13 +27,18 @@ async function openAt(dir: string, nowMs: number) {
 /** A task becomes due, its question is given to a session, it is done, and another one is added. */
 async function live(dir: string, moves: boolean): Promise<void> {
   const { tasks, surfacing, files } = await openAt(dir, START + HOUR);
-  await surfacing.look();
-  await tasks.questions('s1', user.projectDir);
-  const [task] = (await files.load()).tasks;
-  // The disk of these tests forgets both names of a move at a power cut, which no file system does.
-  if (moves) await tasks.setStatus(task?.name ?? '', 'done');
-  await tasks.add({ ...user, title: 'Next' });
-  if (moves) await tasks.setStatus(task?.name ?? '', 'active');
+  try {
+    await surfacing.look();
+    await tasks.questions('s1', user.projectDir);
+    const [task] = (await files.load()).tasks;
+    // The disk of these tests forgets both names of a move at a power cut, which no file system does.
+    if (moves) await tasks.setStatus(task?.name ?? '', 'done');
+    await tasks.add({ ...user, title: 'Next' });
+    if (moves) await tasks.setStatus(task?.name ?? '', 'active');
+  } finally {
+    // The disk lives again for the next process: this one must not be writing then.
+    await surfacing.close();
+  }
 }
 
 test.each([false, true])(
