@@ -84,9 +84,8 @@ async function startHere(paths: HomePaths, standin: Standin, { env, term }: Stag
 /** Neither the user's settings of this program nor the user's way out of the machine have a part in the demo. */
 function withoutUsers(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const dropped = new Set<string>([...PROXY_NAMES, 'NODE_EXTRA_CA_CERTS', 'NODE_OPTIONS']);
-  return Object.fromEntries(
-    Object.entries(env).filter(([name]) => !dropped.has(name) && !name.startsWith('COMET_CC_')),
-  );
+  const kept = Object.entries(env).filter(([name]) => !dropped.has(name) && !name.startsWith('COMET_CC_'));
+  return Object.fromEntries(kept);
 }
 
 export interface Played {

@@ -275,7 +275,6 @@ function findClauseBefore(text: string): string {
 }
 
 function findClauseAfter(text: string): string {
-  return (
-    text.split(/[,;!]\s|[，；。]|[.](?:\s|$)|\s[—–(]|\s(?:because|since|so that|due to|weil|porque)\s/, 1)[0] ?? ''
-  );
+  const end = /[,;!]\s|[，；。]|[.](?:\s|$)|\s[—–(]|\s(?:because|since|so that|due to|weil|porque)\s/;
+  return text.split(end, 1)[0] ?? '';
 }

@@ -118,10 +118,8 @@ export function createToolRounds(parts: Parts) {
         ...stamp,
         tail: true,
       });
-      const records = await journal.read(turn.sessionId);
-      return (
-        joinParts(records, turnRegistry.canonicalId).turns.find(({ turnId }) => turnId === stored.turnId) ?? stored
-      );
+      const { turns } = joinParts(await journal.read(turn.sessionId), turnRegistry.canonicalId);
+      return turns.find(({ turnId }) => turnId === stored.turnId) ?? stored;
     },
     /** Writes nodes for parts that no node or turn covers. */
     async draftNodes(sessionId: string): Promise<void> {

@@ -95,9 +95,8 @@ function getQuote({ user, parts }: TurnText): string {
   const answers = parts.filter(({ kind, text }) => kind === 'assistant' && !isContinuation(text));
   const answer = ends(answers.map(({ text }) => text).join('\n'), ANSWERED_CHARS);
   const prompt = isContinuation(user) ? '' : ends(user, ASKED_CHARS);
-  return [...(prompt === '' ? [] : [`asked: “${prompt}”`]), ...(answer === '' ? [] : [`answered: “${answer}”`])].join(
-    ' — ',
-  );
+  const quotes = [prompt && `asked: “${prompt}”`, answer && `answered: “${answer}”`];
+  return quotes.filter((quote) => quote !== '').join(' — ');
 }
 
 function ends(text: string, [first, last]: readonly [number, number]): string {

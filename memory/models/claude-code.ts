@@ -160,17 +160,13 @@ function readable(detail: string): string {
   return detail.replace(/\{"type":"error",.{0,400}?"message":"([^"]{1,400})".{0,200}?\}(?= · |$)/g, '$1');
 }
 
+const RATE_LIMITED =
+  /rate.?limit|usage limit|hit your .{0,80}limit|limit reached|too many requests|\b429\b|overloaded|\b529\b/i;
+
 function getFailure(message: string): FailureKind {
   if (/\/login|not logged in|log in to|invalid api key|oauth token|authentication_error|\b401\b/i.test(message))
     return 'not_logged_in';
-  if (
-    /rate.?limit|usage limit|hit your .{0,80}limit|limit reached|too many requests|\b429\b|overloaded|\b529\b/i.test(
-      message,
-    )
-  ) {
-    return 'rate_limited';
-  }
-  return 'failed';
+  return RATE_LIMITED.test(message) ? 'rate_limited' : 'failed';
 }
 
 function findResult(stdout: string): Result | null {

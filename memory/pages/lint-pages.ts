@@ -32,9 +32,7 @@ const LINK = /\]\(([^()\s#]{1,300})(?:#[^()\s]{0,200})?\)/g;
 /** What a person should look at in the library, in order of files. */
 export async function lintPages(input: LintInput): Promise<PageProblem[]> {
   const { texts, pages, problems } = input;
-  const unreadable = problems.map(
-    ({ file, message }): PageProblem => ({ file, line: null, kind: 'unreadable', message }),
-  );
+  const unreadable = problems.map((each): PageProblem => ({ ...each, line: null, kind: 'unreadable' }));
   const near = grouped([...pages], ([, { head }]) => `${head.scope} ${head.project}`);
   const contrary = await Promise.all([...near.values()].map((own) => runInSlices(contradictions(own))));
   const all = [

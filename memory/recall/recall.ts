@@ -365,9 +365,8 @@ function isShown({ node, line, raw }: RecallHit, shown: ReadonlySet<string>): bo
   if (shown.has(line.text)) return true;
   if (raw === null) return false;
   const passageText = saidIn(line.text);
-  return [...shown].some(
-    (text) => text.includes(`[${node.node_id}]`) && containedShare(passageText, text) >= SAME_WORDS,
-  );
+  const ofNode = [...shown].filter((text) => text.includes(`[${node.node_id}]`));
+  return ofNode.some((text) => containedShare(passageText, text) >= SAME_WORDS);
 }
 
 /** Nodes whose files changed since give way to those whose did not. */

@@ -68,10 +68,8 @@ export function findShown(user: string): string {
   const lines = code.split('\n').filter((line) => line.trim() !== '').length;
   const language = /^[\w+#-]{1,20}$/.exec(blocks[0]?.language ?? '')?.[0];
   const names = [...new Set([...code.matchAll(DEFINED)].map(([, name = '']) => name))].slice(0, NAMES);
-  const about = [...(language === undefined ? [] : [language]), `${lines} ${lines === 1 ? 'line' : 'lines'}`].join(
-    ', ',
-  );
-  const shown = `shows code (${about})${names.length === 0 ? '' : `: ${names.join(', ')}`}`;
+  const about = language === undefined ? '' : `${language}, `;
+  const shown = `shows code (${about}${lines} ${lines === 1 ? 'line' : 'lines'})${names.length === 0 ? '' : `: ${names.join(', ')}`}`;
   return image === '' ? shown : `${shown}; ${image}`;
 }
 

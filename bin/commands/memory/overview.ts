@@ -150,9 +150,8 @@ export function statsLines(stats: Stats, paint: Paint): string[] {
 async function getBytes(paths: HomePaths): Promise<Record<string, number>> {
   const { nodesDir: nodes, briefsDir: briefs, journalDir: journal, indexDir: index, snapshotsDir: snapshots } = paths;
   const folders = Object.entries({ nodes, briefs, journal, index, snapshots });
-  return Object.fromEntries(
-    await Promise.all(folders.map(async ([name, dir]) => [name, await folderBytes(dir)] as const)),
-  );
+  const sizes = await Promise.all(folders.map(async ([name, dir]) => [name, await folderBytes(dir)] as const));
+  return Object.fromEntries(sizes);
 }
 
 async function folderBytes(dir: string): Promise<number> {
