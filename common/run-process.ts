@@ -76,11 +76,8 @@ export async function runChild(run: ChildRun, signal?: AbortSignal): Promise<Chi
   for (const timer of timers) clearTimeout(timer);
   signal?.removeEventListener('abort', onAbort);
   killGroup(child.pid, 'SIGKILL');
-  if (
-    how === 'exited' &&
-    ['ENOENT', 'EACCES'].includes((result.cause as NodeJS.ErrnoException | undefined)?.code ?? '')
-  )
-    how = 'missing';
+  const { code = '' } = (result.cause ?? {}) as NodeJS.ErrnoException;
+  if (how === 'exited' && ['ENOENT', 'EACCES'].includes(code)) how = 'missing';
   return { how, exitCode: result.exitCode ?? -1, stdout: toText(result.stdout), stderr: toText(result.stderr) };
 }
 

@@ -345,11 +345,8 @@ function isOwnPath(word: string, { dir, projectDir, written }: Shell): boolean {
   return word.split(/[=:,\s"'()]/).every((part) => {
     if (!/^(?:~|\/|\.\.(?:\/|$))|\/\.\.(?:\/|$)/.test(part) || part.startsWith('/dev/')) return true;
     // A pattern of sed or awk begins with a slash too.
-    if (
-      /^\/[^/]*\/[a-z]*$/.test(part) &&
-      !/^\/(?:etc|tmp|var|opt|home|root|usr|mnt|srv|proc|Users|Volumes)\b/.test(part)
-    )
-      return true;
+    const isPattern = /^\/(?!(?:etc|tmp|var|opt|home|root|usr|mnt|srv|proc|Users|Volumes)\b)[^/]*\/[a-z]*$/.test(part);
+    if (isPattern) return true;
     return isInside(getFlavour(projectDir).resolve(dir, part.startsWith('~') ? '/~' : part), projectDir);
   });
 }

@@ -114,13 +114,8 @@ function withOutcome(passage: Passage, parts: readonly SpokenPart[], terms: Quer
   }
   const promptPassage = findBest(passage.text, terms, { ...rules, maxChars: rules.maxChars - OUTCOME_CHARS });
   const { text, origin } = best;
-  if (
-    promptPassage === null ||
-    text === '' ||
-    rules.isPast(text) ||
-    containedShare(text, promptPassage.text) >= REPEATED
-  )
-    return passage;
+  if (promptPassage === null || text === '' || rules.isPast(text)) return passage;
+  if (containedShare(text, promptPassage.text) >= REPEATED) return passage;
   return { text, by: 'assistant', origin: lowestOrigin([origin, passage.origin]), asked: promptPassage.text };
 }
 
