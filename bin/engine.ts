@@ -15,6 +15,7 @@ process.umask(0o077);
 lowerWorkerPriority();
 
 const HEARTBEAT_MS = 250;
+const ZONE_MS = 1_000;
 /** A drained engine has nothing left to lose; what still hangs then must not hold up a restart. */
 const CLOSE_MS = 5_000;
 
@@ -60,6 +61,8 @@ subscribe('child_process', (message) => {
   child.once('exit', () => tell({ ended: child.pid }));
 });
 setInterval(() => tell({ type: 'heartbeat' }), HEARTBEAT_MS);
+// Node keeps the time zone that the machine had first; it reads that again whenever this variable changes or goes.
+if (process.env['TZ'] === undefined) setInterval(() => delete process.env['TZ'], ZONE_MS);
 watchBuild(
   () => {
     if (engine?.isIdle()) return true;

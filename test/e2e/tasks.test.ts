@@ -1,9 +1,12 @@
+import { once } from 'node:events';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TaskView } from '../../memory/index.ts';
+import { CLI, createHomeWithCerts } from '../helpers/cli.ts';
 import { createLiveRig, type LiveRig, openTerminal } from '../helpers/live-rig.ts';
 import { openMcp } from '../helpers/mcp-client.ts';
+import { CAN_MOVE, createMovingMachine } from '../helpers/time-zone.ts';
 
 const SHOP = '/home/ada/shop';
 
@@ -200,6 +203,23 @@ describe('a due task', () => {
     await rig.home.run(['restart']);
     expect((await inbox()).split('Nightly')).toHaveLength(2);
   });
+});
+
+it.skipIf(!CAN_MOVE)('reads a time in the zone that the machine is in now', async () => {
+  const machine = createMovingMachine('Europe/Lisbon');
+  const home = await createHomeWithCerts({ COMET_CC_LLM: 'off' });
+  try {
+    const [code] = await once(machine.spawn([process.execPath, CLI, 'start'], home.env), 'exit');
+    expect(code).toBe(0);
+    const add = async (title: string): Promise<string | null> =>
+      ((await home.json(['task', 'add', title, '--at', 'tomorrow 9:00', '--json'])) as TaskView).trigger;
+    expect(await add('Call Ines')).toMatch(/T09:00:00\+0[01]:00$/);
+    machine.moveTo('Asia/Tokyo');
+    await expect.poll(() => add('Call Haruki')).toMatch(/T09:00:00\+09:00$/);
+  } finally {
+    await home.close();
+    machine.close();
+  }
 });
 
 it('MCP lists, adds and changes tasks of the project, marked as a tool’s', async () => {
