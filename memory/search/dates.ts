@@ -1,4 +1,3 @@
-import { DAY_MS } from '../../common/async.ts';
 import { findPastDays } from '../model/dates.ts';
 
 /** In English, German and Spanish. */
@@ -62,12 +61,12 @@ export function getDateRarity(date: NamedDate, turns: readonly { readonly atMs: 
   return Math.log((turns.length + 0.5) / (own + 0.5));
 }
 
-/** 1 where the day of `atMs` (UTC) is the one named, half where the month is right and the day is not, else 0. */
+/** 1 where the day of `atMs` is the one named, half where the month is right and the day is not, else 0. */
 export function dateAgreement({ months, year, day, past }: NamedDate, atMs: number): number {
   if (past !== null) return past.fromMs <= atMs && atMs < past.toMs ? 1 : 0;
-  const at = new Date(Math.floor(atMs / DAY_MS) * DAY_MS);
-  if (months.length > 0 && !months.includes(at.getUTCMonth())) return 0;
-  if (year !== null && at.getUTCFullYear() !== year) return 0;
+  const at = new Date(atMs);
+  if (months.length > 0 && !months.includes(at.getMonth())) return 0;
+  if (year !== null && at.getFullYear() !== year) return 0;
   if (day === null || months.length === 0) return 1;
-  return Math.abs(at.getUTCDate() - day) > DAYS_OFF ? OFF_SHARE : 1;
+  return Math.abs(at.getDate() - day) > DAYS_OFF ? OFF_SHARE : 1;
 }

@@ -1,11 +1,12 @@
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import type { RecallRequest } from '../../../../memory/index.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { spokenText, type TurnText } from '../../../../memory/model/turn.ts';
 import { createRecaller, type Recaller, type RecallerDeps } from '../../../../memory/recall/recall.ts';
 import { FILTER_RULES } from '../../../../memory/recall/relevance-filter.ts';
+import { dateAgreement, type NamedDate, namedDate } from '../../../../memory/search/dates.ts';
 import { openLanceIndex } from '../../../../memory/search/lancedb/search-index.ts';
 import type { SearchIndex, TurnWords } from '../../../../memory/search/search-index.ts';
 import { ANSWERABLE, EPISODES, type Episode, UNANSWERABLE } from '../../../fixtures/coding-history.ts';
@@ -462,4 +463,15 @@ describe('a recaller over single nodes', () => {
     await expect(waiting).rejects.toThrow('late');
     await expect(recaller.recall(ask(QUESTION), controller.signal)).rejects.toThrow('late');
   });
+});
+
+test('a question names the days of this machine', () => {
+  vi.stubEnv('TZ', 'America/Los_Angeles');
+  try {
+    const evening = Date.parse('2026-11-01T03:30:00Z');
+    const agrees = (question: string) => dateAgreement(namedDate(question, evening) as NamedDate, evening);
+    expect(['what broke on October 31?', 'in october', 'in november'].map(agrees)).toEqual([1, 1, 0]);
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });
