@@ -109,7 +109,10 @@ function openSocket(proxy: UpstreamProxy, timeoutMs: number): net.Socket {
   return withConnectTimeout(tls.connect({ ...options, servername, ALPNProtocols: ['http/1.1'] }), proxy, timeoutMs);
 }
 
+const NOT_NOW = 'shows a certificate that is not valid now; is the clock of this machine right?';
 const HINTS: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: NOT_NOW,
+  CERT_NOT_YET_VALID: NOT_NOW,
   ECONNREFUSED: 'refuses connections; is its address right, and the network up?',
   ENOTFOUND: 'has no address; is the network up?',
   EAI_AGAIN: 'has no address; is the network up?',

@@ -14,16 +14,18 @@ export interface TestCerts {
   readonly certFile: string;
 }
 
-/** A throwaway CA and a leaf it signed, in a fresh 0700 directory that the caller removes. */
-export function makeTestCerts(hosts: readonly string[]): TestCerts {
+const DAY_MS = 86_400_000;
+
+/** A throwaway CA and a leaf it signed, for a day before and after `atMs`, in a fresh 0700 directory that the caller removes. */
+export function makeTestCerts(hosts: readonly string[], atMs = Date.now()): TestCerts {
   const dir = mkdtempSync(path.join(os.tmpdir(), 'cc-test-'));
-  const root = newCert(`comet-cc test ${randomBytes(6).toString('hex')}`);
+  const root = newCert(`comet-cc test ${randomBytes(6).toString('hex')}`, atMs);
   root.cert.setIssuer(root.cert.subject.attributes);
   root.cert.setExtensions([
     { name: 'basicConstraints', cA: true, critical: true },
     { name: 'keyUsage', keyCertSign: true, critical: true },
   ]);
-  const leaf = newCert(hosts[0] as string);
+  const leaf = newCert(hosts[0] as string, atMs);
   leaf.cert.setIssuer(root.cert.subject.attributes);
   const altNames = hosts.map((host) => (/^[\d.]+$/.test(host) ? { type: 7, ip: host } : { type: 2, value: host }));
   leaf.cert.setExtensions([
@@ -49,13 +51,13 @@ export function makeTestCerts(hosts: readonly string[]): TestCerts {
 
 type NewCert = ReturnType<typeof newCert>;
 
-function newCert(commonName: string) {
+function newCert(commonName: string, atMs: number) {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const cert = forge.pki.createCertificate();
   // A first byte below 0x80 that is not 0: DER takes neither a negative serial nor needless padding.
   cert.serialNumber = `01${randomBytes(15).toString('hex')}`;
-  cert.validity.notBefore = new Date(Date.now() - 86_400_000);
-  cert.validity.notAfter = new Date(Date.now() + 86_400_000);
+  cert.validity.notBefore = new Date(atMs - DAY_MS);
+  cert.validity.notAfter = new Date(atMs + DAY_MS);
   cert.setSubject([{ name: 'commonName', value: commonName }]);
   return { cert, publicKey, privateKey };
 }

@@ -390,6 +390,16 @@ describe('an upstream in trouble', () => {
     expect(standIn.received).toEqual([]);
   });
 
+  it('with a certificate of another time asks for a look at the clock', async () => {
+    const certs = makeTestCerts(['127.0.0.1'], Date.now() - 30 * 86_400_000);
+    const standIn = await startStandIn(certs, (_request, response) => void response.end('{}'));
+    const { ask } = await start({ deps: { upstream: { origin: standIn.origin, caFile: certs.caFile } } });
+    const reply = await ask({ headers: CLIENT, body: '{}' });
+    expect(reply.body.toString()).toMatch(/not valid now; is the clock of this machine right\? \(CERT_HAS_EXPIRED\)/);
+    await standIn.close();
+    rmSync(certs.dir, { recursive: true });
+  });
+
   it('is trusted where the store of the machine does, also by requests that come at once', async () => {
     const certs = makeTestCerts(['127.0.0.1']);
     const standIn = await startStandIn(certs, (_request, response) => void response.end('{}'));
