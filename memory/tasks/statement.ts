@@ -5,7 +5,7 @@ import type { Task, TaskPatch } from '../model/task.ts';
 import type { TurnText } from '../model/turn.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
 import { reportsDone } from '../text/validity.ts';
-import { isReminder, readReminder } from './trigger.ts';
+import { isReminder, onceMs, readReminder } from './trigger.ts';
 
 /** A sentence that makes a task, or says more of an open one. */
 export interface TaskStatement {
@@ -75,7 +75,7 @@ export function isNearTask({ title, statement = '' }: Task, text: string): boole
 async function readFields({ trigger }: Task, text: string, atMs: number): Promise<TaskPatch> {
   if (reportsDone(text)) return { status: 'done', surfacing: undefined, asked: undefined };
   const { trigger: found } = await readReminder(text, atMs);
-  if (found === undefined || found === trigger || Date.parse(found) <= atMs) return {};
+  if (found === undefined || found === trigger || onceMs(found) <= atMs) return {};
   return {
     ...{ trigger: found, scheduled: new Date(atMs).toISOString() },
     ...{ fired: undefined, surfacing: undefined, asked: undefined },

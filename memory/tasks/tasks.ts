@@ -9,7 +9,7 @@ import { isNearTask, makeTask, planTaskChange, type TaskStatement } from './stat
 import { clock, getTaskLine, questionLines, type Surfacing, taskLines, withoutDoubtful } from './surfacing.ts';
 import type { TaskFiles, TaskText } from './task-files.ts';
 import { createTaskSources, removeTasks } from './task-sources.ts';
-import { localIso, nextTime, readTrigger, scheduledMs } from './trigger.ts';
+import { localIso, nextTime, onceMs, readTrigger, scheduledMs } from './trigger.ts';
 
 /** A task as commands and tools show it. */
 export type TaskView = Awaited<ReturnType<ReturnType<typeof createTaskReader>['getView']>>;
@@ -219,7 +219,7 @@ function createStatements({ files, now, redact }: Parts, changing: Mutex) {
     const made = await makeTask(statement);
     const { created, trigger, title } = made;
     // Memory read this session late.
-    if (trigger !== undefined && Date.parse(trigger) < now() - DAY_MS) return;
+    if (trigger !== undefined && onceMs(trigger) < now() - DAY_MS) return;
     const isPast = ({ status, created: at }: Task): boolean => status === 'done' && atMs - Date.parse(at) > DAY_MS;
     const own = (await files.load(true)).tasks.filter((task) => task.project === project && !isPast(task));
     // A model may word what rules have read in the same turn otherwise.

@@ -118,6 +118,9 @@ async function readCron(form: string, nowMs: number): Promise<Trigger | string> 
   }
 }
 
+/** When a trigger as memory writes it is due once; NaN where it comes again: `Date` takes `0 9 * * 1` for a day of 2000. */
+export const onceMs = (trigger: string): number => (CRON.test(trigger) ? Number.NaN : Date.parse(trigger));
+
 /** What relative times of a task refer to, ms; nothing before it is due. A day without a time begins here, not in UTC. */
 export function scheduledMs({ scheduled, created }: Pick<Task, 'scheduled' | 'created'>): number {
   return Date.parse((scheduled ?? created).replace('T00:00:00.000Z', 'T00:00'));

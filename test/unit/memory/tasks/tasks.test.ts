@@ -375,6 +375,20 @@ describe('what is said of a task', () => {
     expect(texts.size).toBe(1);
   });
 
+  test.each([
+    ['Remind me every monday at 9:00 to send the report.', 7 * 24 - 1],
+    ['Remind me every day at 11:00 to send the report.', 1],
+    ['Remind me every day at 11:30 to send the report.', 1.5],
+  ])('comes again where it is said so: %s', async (text, hours) => {
+    const { tasks } = open();
+    await tasks.takeStatement(said(text));
+    const next = localIso(START + hours * HOUR);
+    expect((await tasks.list({})).tasks).toMatchObject([{ title: 'Send the report', next }]);
+    const { id } = await tasks.add({ ...user, title: 'Send the bill', at: 'in 3 days' });
+    await tasks.takeStatement(said(text.replace('report', 'bill'), { taskId: id, nodeId: LATER }));
+    expect(await tasks.show(id)).toMatchObject({ next });
+  });
+
   test('is a line of its context, once, and goes with its memory; a person’s lines stay', async () => {
     const { tasks, texts } = open();
     await tasks.takeStatement(said('Later we must renew the certificate.'));
