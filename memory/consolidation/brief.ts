@@ -195,7 +195,8 @@ function libraryLines({ untold, pages }: BriefInput): string[] {
 function savedLines({ received, sent, usd, isToday }: Savings): string[] {
   if (received === 0) return [];
   const price = `${dollars(usd)} at API prices${isToday ? ', today so far' : ''}`;
-  return [`- ${amount(received - sent)} of ${amount(received)} tokens of context, ${price}`];
+  const tokens = sent > received ? `none: memory added ${amount(sent - received)} to` : `${amount(received - sent)} of`;
+  return [`- ${tokens} ${amount(received)} tokens of context, ${price}`];
 }
 
 function getLine(text: string, { node_id }: MemoryNode, getLink: BriefInput['getLink']): string {

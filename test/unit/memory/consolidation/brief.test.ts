@@ -114,5 +114,8 @@ describe('a brief', () => {
     expect(brief).toMatch(/^## Brief, \d\d:\d\d: today\n/);
     expect(brief).toContain('1k of 5k tokens of context, -$0.01 at API prices');
     expect(renderBrief({ ...input, saved: { ...saved, usd: -0.001 } })).toContain(', $0.00 at API prices');
+    expect(renderBrief({ ...input, saved: { ...saved, sent: 6_200 } })).toContain(
+      '### Saved\n\n- none: memory added 1.2k to 5k tokens of context, -$0.01',
+    );
   });
 });
