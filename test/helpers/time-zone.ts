@@ -1,10 +1,13 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmdirSync, rmSync, symlinkSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
+/** Mounts that no other process sees. */
+const PRIVATE = ['--mount', '--propagation', 'private'];
+
 /** Whether a process can have a view of `/etc` of its own, which needs root on Linux. */
-export const CAN_MOVE = process.platform === 'linux' && spawnSync('unshare', ['--mount', 'true']).status === 0;
+export const CAN_MOVE = process.platform === 'linux' && spawnSync('unshare', [...PRIVATE, 'true']).status === 0;
 
 export interface MovingMachine {
   /** Starts a program that, with its children, takes `zone` for the time zone of this machine. */
@@ -30,7 +33,11 @@ export function createMovingMachine(zone: string): MovingMachine {
   return {
     moveTo,
     spawn: ([file = '', ...args], env) =>
-      spawn('unshare', ['--mount', 'sh', '-c', mount, 'sh', file, ...args], { env }),
-    close: () => rmSync(root, { recursive: true }),
+      spawn('unshare', [...PRIVATE, 'sh', '-c', mount, 'sh', file, ...args], { env }),
+    close() {
+      // Only an empty folder: nothing below a mount is ever removed.
+      rmdirSync(real);
+      rmSync(root, { recursive: true });
+    },
   };
 }
