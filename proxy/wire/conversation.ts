@@ -271,6 +271,8 @@ function findTyped(role: string, content: unknown, answersTool: boolean): TypedB
 const getType = (block: unknown): string => String((block as { type?: unknown } | null)?.type);
 
 const DIRECTORY = /Primary working directory: ([^\n]+)/;
+/** With `--bare` the prompt begins with it, and states no environment. */
+const BARE_DIRECTORY = /^CWD: ([^\n]+)\nDate: /;
 /** Values of `cc_turn_origin` (2.1.332) for prompts that the user did not type; the others are `human`, `sdk`, `unknown`. */
 const UNTYPED = new Set(['scheduled', 'task_notification', 'auto_continuation', 'peer', 'host_synthetic', 'system']);
 const SUBAGENT_DIRECTORY = /^Working directory: ([^\n]+)/m;
@@ -280,7 +282,7 @@ function describeSystem(system: unknown) {
   const texts = readSystemTexts(system);
   const attribution = texts[0]?.startsWith('x-anthropic-billing-header:') ? texts[0] : '';
   const isSubagent = attribution.includes('cc_is_subagent=true');
-  const places = isSubagent ? [DIRECTORY, SUBAGENT_DIRECTORY] : [DIRECTORY];
+  const places = [DIRECTORY, isSubagent ? SUBAGENT_DIRECTORY : BARE_DIRECTORY];
   const matches = places.flatMap((place) => texts.flatMap((text) => place.exec(text)?.[1]?.trim() ?? []));
   const isUntyped = UNTYPED.has(/\bcc_turn_origin=([a-z_]{1,40});/.exec(attribution)?.[1] ?? '');
   return { workingDirectory: matches[0] ?? null, isSubagent, isUntyped };

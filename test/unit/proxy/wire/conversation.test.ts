@@ -99,6 +99,19 @@ describe('a view of a request', () => {
     expect(view?.system.workingDirectory).toBe('/home/shop');
   });
 
+  it('finds the working directory that Claude Code states with --bare', () => {
+    const find = (text: string) => {
+      const system = [
+        { type: 'text', text: "You are a Claude agent, built on Anthropic's Claude Agent SDK." },
+        { type: 'text', text },
+      ];
+      const body = Buffer.from(JSON.stringify({ system, messages: [{ role: 'user', content: 'Hi' }] }));
+      return parseConversation(body, new ConversationCache())?.system.workingDirectory;
+    };
+    expect(find('CWD: /home/shop\nDate: 2026-11-30\n\nBe brief.')).toBe('/home/shop');
+    expect(find('Be brief.\nCWD: /home/other\nDate: 2026-11-30')).toBeNull();
+  });
+
   it.each([
     ['what the user typed', `Look:\n${environment('/home/other')}`],
     ['a file', `<system-reminder>\nContents of CLAUDE.md:\n${environment('/home/other')}`],
