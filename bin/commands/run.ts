@@ -56,11 +56,15 @@ export function registerRun(program: Command, context: Context): void {
 const FINISH_MS = 6_000;
 const SESSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Whether a person reads stderr: with -p it may be collected by a program, and with JSON it is. */
+/** The Agent SDK writes an option and its value as one argument. */
+const splitOptions = (args: readonly string[]): string[] => args.flatMap((arg) => arg.split('=', 2));
+
+/** Whether a person reads stderr: with -p it may be collected by a program, and with JSON, which implies -p, it is. */
 export function isTold(args: readonly string[], isTerminal: boolean): boolean {
-  if (!args.includes('-p') && !args.includes('--print')) return true;
-  const format = args.find((arg, at) => args[at - 1] === '--output-format' || arg.startsWith('--output-format='));
-  return isTerminal && !(format ?? '').includes('json');
+  const words = splitOptions(args);
+  const format = words.find((_, at) => words[at - 1] === '--output-format') ?? '';
+  if (format.includes('json')) return false;
+  return isTerminal || !args.some((arg) => arg === '-p' || arg === '--print');
 }
 
 /** Says in one line what memory has of this project. False where the engine cannot tell. */
@@ -115,7 +119,8 @@ function isRunning(pid: number): boolean {
 export function namedSession(args: readonly string[]): string | undefined {
   if (args.includes('--fork-session')) return undefined;
   const names = ['--session-id', '--resume', '-r'];
-  return args.find((arg, at) => names.includes(args[at - 1] ?? '') && SESSION_ID.test(arg));
+  const words = splitOptions(args);
+  return words.find((word, at) => names.includes(words[at - 1] ?? '') && SESSION_ID.test(word));
 }
 
 /** Through the daemon where it runs or can be started, otherwise as if comet-cc were not there. */

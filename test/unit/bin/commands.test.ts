@@ -596,11 +596,14 @@ describe('the lines of run', () => {
     expect([isTold(['-p', 'hello'], true), isTold(['-p', 'hello'], false)]).toEqual([true, false]);
     expect(isTold(['-p', 'hello', '--output-format', 'stream-json'], true)).toBe(false);
     expect(isTold(['--print', '--output-format=json', 'hello'], true)).toBe(false);
+    // As the Agent SDK and editors start it.
+    expect(isTold(['--output-format', 'stream-json', '--verbose', '--input-format', 'stream-json'], true)).toBe(false);
   });
 
   it('know the session that the arguments name, unless it is forked', () => {
     const id = '5f3a0000-0000-4000-8000-000000000000';
     expect(namedSession(['--resume', id])).toBe(id);
+    expect(namedSession(['--verbose', `--session-id=${id}`])).toBe(id);
     expect(namedSession(['--resume', id, '--fork-session'])).toBeUndefined();
     expect(namedSession(['--resume', 'staging'])).toBeUndefined();
   });
