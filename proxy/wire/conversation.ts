@@ -432,8 +432,8 @@ export function parseRequest(request: MessagesRequest, cache: ConversationCache)
   const sessionId = findSessionId({ ...parsed, system: { workingDirectory: found } }, request.headers);
   const kind = classify(parsed, request.headers);
   // Behind a compaction, Claude Code states where its shell is.
-  const first = cache.directories.get(sessionId) ?? '';
-  const workingDirectory = found !== null && ancestors(found).includes(first) ? first : found;
+  const first = cache.directories.get(sessionId) ?? found;
+  const workingDirectory = found === null || (first !== null && ancestors(found).includes(first)) ? first : found;
   if (kind === 'main' && workingDirectory !== null) cache.directories.set(sessionId, workingDirectory);
   const view = { ...parsed, system: { ...parsed.system, workingDirectory } };
   const { [AGENT_ID]: agentId, [HINT]: hint } = request.headers;

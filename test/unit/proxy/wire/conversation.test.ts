@@ -139,12 +139,12 @@ describe('a view of a request', () => {
     },
   );
 
-  it('keeps the directory in which the session began, where a compaction or a subagent states one below it', () => {
+  it('keeps the directory in which the session began, where a request states one below it or none', () => {
     const cache = new ConversationCache();
-    const find = (sessionId: string, directory: string, kind = 'main') => {
+    const find = (sessionId: string, directory: string | null, kind = 'main') => {
       const list = [
         { role: 'user', content: 'Hi' },
-        { role: 'system', content: environment(directory) },
+        ...(directory === null ? [] : [{ role: 'system', content: environment(directory) }]),
       ];
       const body = Buffer.from(JSON.stringify({ model: 'claude-opus-5-5', tools: [{ name: 'Bash' }], messages: list }));
       const headers = { 'x-claude-code-session-id': sessionId, 'x-claude-code-request-class': kind };
@@ -155,7 +155,9 @@ describe('a view of a request', () => {
     expect(find('a', '/home/shop')).toBe('/home/shop');
     expect(find('a', '/home/shop/api')).toBe('/home/shop');
     expect(find('a', '/home/shop/api', 'subagent')).toBe('/home/shop');
+    expect(find('a', null)).toBe('/home/shop');
     expect(find('a', '/home/shopping')).toBe('/home/shopping');
+    expect(find('b', null)).toBeNull();
     expect(find('b', '/home/shop/api')).toBe('/home/shop/api');
   });
 
