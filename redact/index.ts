@@ -90,8 +90,10 @@ export function* redactText(text: string, mark: Marker): Steps<string> {
 /** No word with a number: elsewhere the same text is the same secret. */
 export const DISTINCT = /^(?=\S*\d)(?=\S*[A-Za-z])(?![A-Za-z]+[-_.]?\d{1,4}$)\S{8,300}$/;
 
+/** A log may hold thousands, and each is looked for in all of the text. */
+const MAX_KNOWN = 800;
+
 export function* redactLiterals(json: string, mark: Marker, known = new Map<string, string>()): Steps<string> {
-  const repeated = [...known].filter(([secret]) => isIn(json, secret));
   const replacements: Replacement[] = [];
   let depth = 0;
   let before = { member: '', value: '' };
@@ -104,7 +106,7 @@ export function* redactLiterals(json: string, mark: Marker, known = new Map<stri
     const name = isNamed && !isKey ? before.value : member;
     if (!isKey) before = { member, value };
     const whole = isSecretMember(name, value) ? [{ start: 0, end: value.length, type: 'secret' }] : [];
-    const spans = mergeSpans([...secrets.spans, ...whole, ...findRepeated(value, repeated)]);
+    const spans = mergeSpans([...secrets.spans, ...whole, ...(yield* findRepeated(value, known))]);
     const offsets = escapedOffsets(
       json.slice(start, end),
       spans.flatMap((span) => [span.start, span.end]),
@@ -112,7 +114,7 @@ export function* redactLiterals(json: string, mark: Marker, known = new Map<stri
     for (const [i, span] of spans.entries()) {
       yield;
       const secret = value.slice(span.start, span.end);
-      if (DISTINCT.test(secret) && !known.has(secret)) known.set(secret, span.type);
+      if (known.size < MAX_KNOWN && DISTINCT.test(secret) && !known.has(secret)) known.set(secret, span.type);
       const by = getMark(value, span, mark, '\\n');
       replacements.push({ start: start + (offsets[2 * i] ?? 0), end: start + (offsets[2 * i + 1] ?? 0), by });
     }
@@ -120,16 +122,14 @@ export function* redactLiterals(json: string, mark: Marker, known = new Map<stri
   return replace(json, replacements);
 }
 
-/** Whether a literal of the JSON text may hold this text. */
-export const isIn = (json: string, text: string): boolean => json.includes(JSON.stringify(text).slice(1, -1));
-
-function findRepeated(text: string, known: readonly (readonly [string, string])[]): Span[] {
-  return known.flatMap(([secret, type]) => {
-    const spans: Span[] = [];
+function* findRepeated(text: string, known: ReadonlyMap<string, string>): Steps<Span[]> {
+  const spans: Span[] = [];
+  for (const [secret, type] of known) {
+    yield;
     for (let start = text.indexOf(secret); start >= 0; start = text.indexOf(secret, start + secret.length))
       spans.push({ start, end: start + secret.length, type });
-    return spans;
-  });
+  }
+  return spans;
 }
 
 /** The mark of a secret; the lines after a key keep their numbers. */

@@ -2,7 +2,7 @@ import { runInSlices, type Steps } from '../../common/async.ts';
 import { LruMap, memoize } from '../../common/map.ts';
 import { isRecord, sha256, toText, trimEnd } from '../../common/text.ts';
 import type { CapturedMessage, CapturedTurn, Origin } from '../../common/turn.ts';
-import { DISTINCT, findPrivateTexts, isIn, isJson, type Redactor, stringLiterals } from '../../redact/index.ts';
+import { DISTINCT, findPrivateTexts, isJson, type Redactor, stringLiterals } from '../../redact/index.ts';
 import type { TurnText } from '../model/turn.ts';
 import { elide } from '../models/prompts/transcript.ts';
 import { contentText, digestText, getBlocks } from './content-blocks.ts';
@@ -34,9 +34,7 @@ export async function redactTurn(
   // Also before the place that tells it is a secret.
   for (let found: string[] | null = null; found?.length !== 0; ) {
     const earlier = new Set(known.keys());
-    for (const [at, content] of contents.entries())
-      if (found === null || found.some((text) => isIn(content, text)))
-        contents[at] = await redactor.inSlices.json(content, known);
+    for (const [at, content] of contents.entries()) contents[at] = await redactor.inSlices.json(content, known);
     found = [...known.keys()].filter((text) => !earlier.has(text));
   }
   for (const [at, message] of turn.messages.entries()) {
