@@ -429,9 +429,7 @@ async function engineStatus(services: EngineServices): Promise<EngineStatus> {
   const budget = services.budget();
   const isNamed = off.length > 0 || budget.sessions.some(({ spent }) => spent);
   const titles = isNamed ? await sessionTitles(services) : new Map<string, string>();
-  const named = <T extends { readonly session_id: string }>(each: T) => {
-    return { ...each, title: titles.get(each.session_id) ?? '' };
-  };
+  const named = <T extends { session_id: string }>(each: T) => ({ ...each, title: titles.get(each.session_id) ?? '' });
   return {
     pid: process.pid,
     version,

@@ -2,7 +2,11 @@ import { readFileSync } from 'node:fs';
 import { isIP, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { createSecureContext, rootCertificates } from 'node:tls';
-import { buildConnector, type Dispatcher, Pool } from 'undici';
+import type { Dispatcher, Pool, buildConnector as Tls } from 'undici';
+// @ts-expect-error Only the index has types, but it also loads fetch and WebSockets: a tenth of an engine's start.
+import buildConnector from 'undici/lib/core/connect.js';
+// @ts-expect-error See above.
+import ConnectionPool from 'undici/lib/dispatcher/pool.js';
 import { CometError, type Problem } from '../../common/errors.ts';
 import { MAX_HEAD_BYTES } from '../guard/tunnel.ts';
 import { connectViaProxy, describeError, type Route } from '../guard/upstream-proxy.ts';
@@ -59,21 +63,21 @@ export function createUpstream(options: UpstreamOptions) {
   // Plain http is for loopback only, which no proxy can reach.
   const proxy = protocol === 'http:' ? null : (options.route?.({ host, port: Number(port) || 443 }) ?? null);
   const ca = options.caFile ? readCa(options.caFile) : '';
-  const connectorWith = (roots: string): buildConnector.connector =>
+  const connectorWith = (roots: string): Tls.connector =>
     buildConnector({
       allowH2: false,
       timeout: connectMs,
       noDelay: true,
       autoSelectFamilyAttemptTimeout: 1_000,
       secureContext: createSecureContext(roots === '' ? {} : { ca: [...rootCertificates, roots] }),
-    });
+    } satisfies Tls.BuildOptions);
   let connect = connectorWith(ca);
   let wide: typeof connect | null = null;
   let problems: readonly Problem[] = [];
   const servername = isIP(host) === 0 ? host : '';
-  const open: buildConnector.connector = (target, callback) => {
+  const open: Tls.connector = (target, callback) => {
     const used = connect;
-    const settle: buildConnector.Callback = (...result) => {
+    const settle: Tls.Callback = (...result) => {
       const [error] = result;
       if (used !== wide && isUntrusted(error)) {
         // Claude Code trusts the machine's store, too.
@@ -90,7 +94,7 @@ export function createUpstream(options: UpstreamOptions) {
     );
   };
   const openPool = (): Pool =>
-    new Pool(options.origin, {
+    new ConnectionPool(options.origin, {
       connect: open,
       headersTimeout: 0,
       maxHeaderSize: MAX_HEAD_BYTES,
@@ -98,7 +102,7 @@ export function createUpstream(options: UpstreamOptions) {
       keepAliveTimeout: KEEP_ALIVE_MS,
       pipelining: 1,
       allowH2: false,
-    });
+    } satisfies Pool.Options);
   const current = createRenewedPool(openPool, options.now ?? Date.now);
   return {
     forward: (request: UpstreamRequest, handler: UpstreamHandler) => forward(current.pool(), request, handler),

@@ -562,8 +562,7 @@ function chooseCutRule(rule: CutRule | null, disabledBy: 'user' | 'refusal' | 'l
     const mostTokens = rule.pressureShare * findModelTraits(view.model).contextTokens;
     return countRequestTokens(view) < mostTokens ? null : rule;
   }
-  const margin = Math.max(1, rule.margin);
-  return { ...rule, margin, lossShare: 0, targetTokens: 0 };
+  return { ...rule, margin: Math.max(1, rule.margin), lossShare: 0, targetTokens: 0 };
 }
 
 /** Not `AbortSignal.any` with a timeout: Node 20 may collect the timeout, which then never fires. */
