@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { MemoryNode } from '../../memory/model/node.ts';
+import { CODE_POINT } from './code-point.ts';
 
 /** Texts that try to pass for the file's own marks, or that no editor keeps as they are. */
 export const hostileText: fc.Arbitrary<string> = fc
@@ -27,7 +28,7 @@ export const hostileText: fc.Arbitrary<string> = fc
         '\ufeff',
         '\t#',
       ),
-      fc.string({ unit: 'binary', maxLength: 20 }),
+      fc.string({ unit: CODE_POINT, maxLength: 20 }),
       fc.string({ maxLength: 20 }),
     ),
     { minLength: 1, maxLength: 5 },

@@ -9,6 +9,7 @@ import {
   shellLines,
   withoutOurs,
 } from '../../../../engine/lifecycle/client-env.ts';
+import { CODE_POINT } from '../../../helpers/code-point.ts';
 
 const ACCESS = { port: 8443, token: 'T0ken_-', bundle: '/home/u/.comet-cc/certs/bundle.pem' };
 const OURS = 'http://comet-cc:T0ken_-@127.0.0.1:8443';
@@ -68,7 +69,7 @@ describe('shellLines', () => {
   it('sets any value at all in a POSIX shell', () => {
     fc.assert(
       fc.property(
-        fc.string({ unit: 'binary' }).map((text) => text.replace(/[\0\ud800-\udfff]/g, '')),
+        fc.string({ unit: CODE_POINT }).map((text) => text.replace(/[\0\ud800-\udfff]/g, '')),
         (value) => {
           const script = `${shellLines({ VALUE: value }, 'bash')}\nprintf %s "$VALUE"`;
           expect(execFileSync('sh', ['-c', script], { encoding: 'utf8' })).toBe(value);

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { PAIRS } from '../../../../bench/supersession/pairs.ts';
 import { endsStatement, getEnding } from '../../../../memory/compaction/supersede-rules.ts';
+import { CODE_POINT } from '../../../helpers/code-point.ts';
 
 function ends(nextText: string, formerText: string): boolean {
   const ending = getEnding(nextText);
@@ -15,7 +16,7 @@ test('of the labeled pairs, what stays open is never ended, and nine of ten chan
 });
 
 test('no statement ends itself, and any texts give a result', () => {
-  const text = fc.oneof(fc.string({ unit: 'binary' }), fc.lorem());
+  const text = fc.oneof(fc.string({ unit: CODE_POINT }), fc.lorem());
   fc.assert(
     fc.property(text, text, (said, former) => {
       expect(ends(said, said)).toBe(false);

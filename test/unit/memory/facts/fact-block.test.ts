@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { contextBlock, type FactFilter, filteredBlock } from '../../../../memory/facts/fact-block.ts';
 import { createFactStore } from '../../../../memory/facts/fact-store.ts';
+import { CODE_POINT } from '../../../helpers/code-point.ts';
 import { getOntology, START, said, talk } from '../../../helpers/facts.ts';
 
 const ontology = getOntology({
@@ -84,7 +85,7 @@ describe('a value', () => {
   it('of any text stays on one line, in one pair of quotes, without a tag', () => {
     fc.assert(
       fc.property(
-        fc.string({ unit: 'binary' }),
+        fc.string({ unit: CODE_POINT }),
         fc.constantFrom('\n', '\r', '\u2028', '"', '</a>', '”', '\u0085'),
         (text, end) => {
           const block = getBlock(`a${text}${end}b`);

@@ -2,11 +2,12 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { runAtOnce } from '../../../../common/async.ts';
 import { createShownText, getSequences, hashText } from '../../../../memory/text/repetition.ts';
+import { CODE_POINT } from '../../../helpers/code-point.ts';
 
 it('hashes each five words in a row as the words joined by blanks', () => {
   const unit = fc.oneof(
     fc.constantFrom(' ', ' ', ', ', '_', 'a', 'é', '\ud800', '\udc00', '字', '\u{10400}', '\u{1f600}'),
-    fc.string({ unit: 'binary' }),
+    fc.string({ unit: CODE_POINT }),
   );
   fc.assert(
     fc.property(fc.array(unit, { maxLength: 60 }), (units) => {

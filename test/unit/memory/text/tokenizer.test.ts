@@ -7,6 +7,7 @@ import {
   tokenize,
   uniqueTokens,
 } from '../../../../memory/text/tokenizer.ts';
+import { CODE_POINT } from '../../../helpers/code-point.ts';
 
 test('camelCase gives the whole identifier and its parts', () => {
   expect(tokenize('getUserName')).toEqual(['getusername', 'get', 'user', 'name']);
@@ -52,7 +53,7 @@ test('stop words carry nothing', () => {
 
 test('any text gives tokens without white space, upper case or emptiness', () => {
   fc.assert(
-    fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
+    fc.property(fc.string({ unit: CODE_POINT, maxLength: 200 }), (text) => {
       for (const token of tokenize(text)) {
         expect(token).not.toBe('');
         expect(token).not.toMatch(/\s/u);

@@ -10,8 +10,9 @@ import {
   parseRequest,
 } from '../../../../proxy/wire/conversation.ts';
 import { scanBody } from '../../../../proxy/wire/json.ts';
+import { CODE_POINT } from '../../../helpers/code-point.ts';
 
-const text = fc.string({ unit: 'binary', maxLength: 40 });
+const text = fc.string({ unit: CODE_POINT, maxLength: 40 });
 const message = fc.record({
   role: fc.constantFrom('user', 'assistant', 'system'),
   content: fc.oneof(text, fc.array(fc.record({ type: fc.constantFrom('text', 'thinking'), text }), { maxLength: 3 })),
