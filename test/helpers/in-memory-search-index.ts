@@ -14,9 +14,12 @@ const NODE_LIMIT = 60;
 interface Entry {
   readonly row: IndexRow;
   readonly tokens: string;
-  readonly trigger: string;
+  readonly bag: Bag;
+  readonly triggerBag: Bag;
   readonly embedding: Embedding;
 }
+
+type Score = (entry: Entry) => number;
 
 /** Exact and without files: the other implementation that the contract of `SearchIndex` is tested with. */
 export function createInMemorySearchIndex(embedder: Embedder): SearchIndex {
@@ -30,8 +33,13 @@ export function createInMemorySearchIndex(embedder: Embedder): SearchIndex {
   };
   /** Bags of the windows of the turns that a filter shows, until rows change. */
   const windows = new Map<string, (entry: Entry) => Bag>();
-  function replace(next: readonly Entry[]): void {
-    entries = next;
+  const [inText, inTrigger] = [createPostings(({ bag }) => bag), createPostings(({ triggerBag }) => triggerBag)];
+  function replace(removed: ReadonlySet<string>, added: readonly Entry[]): void {
+    for (const postings of [inText, inTrigger]) {
+      for (const entry of entries) if (removed.has(entry.row.nodeId)) postings.remove(entry);
+      for (const entry of added) postings.add(entry);
+    }
+    entries = [...entries.filter(({ row }) => !removed.has(row.nodeId)), ...added];
     counts = createTermCounts();
     windows.clear();
   }
@@ -55,41 +63,46 @@ export function createInMemorySearchIndex(embedder: Embedder): SearchIndex {
         throw new CometError('index_failed', `the embedder must give vectors of ${embedder.dimensions} numbers`);
       }
       const replaced = new Set(rows.map(({ nodeId }) => nodeId));
-      const fresh = rows.map((row, at) => ({
-        row,
-        tokens: tokenize(row.text).join(' '),
-        trigger: tokenize(row.trigger).join(' '),
-        embedding: embeddings[at] as Embedding,
-      }));
-      replace([...entries.filter(({ row }) => !replaced.has(row.nodeId)), ...fresh]);
+      const fresh = rows.map((row, at) => {
+        const tokens = tokenize(row.text).join(' ');
+        const bags = { bag: getBag(tokens), triggerBag: getBag(tokenize(row.trigger).join(' ')) };
+        return { row, tokens, ...bags, embedding: embeddings[at] as Embedding };
+      });
+      replace(replaced, fresh);
     },
     async remove(nodeIds) {
-      const removed = new Set(nodeIds);
-      replace(entries.filter(({ row }) => !removed.has(row.nodeId)));
+      replace(new Set(nodeIds), []);
     },
     async search(query, filter, limit, lanes) {
       const shown = entries.filter(({ row }) => fits(row, filter));
-      const ofKind = (kind: IndexRow['kind']): Entry[] => shown.filter(({ row }) => row.kind === kind);
+      const turns = shown.filter(({ row }) => row.kind === 'turn');
+      const facts = shown.filter(({ row }) => row.kind === 'fact');
+      const nodes = shown.filter(({ row }) => row.kind === 'node');
       const { ofPieces } = await frequencies(filter);
       const asked = await embedder.embedQuery(query, { pieceWeights: ofPieces, mean: () => mean(entries.length) });
       const tokens = uniqueTokens(query);
       const near = (entry: Entry): number => dot(asked.vector, entry.embedding[asked.comparedWith]);
-      const bagsOfWindows = (turns: Entry[]) => {
+      const matches = ({ of, holding }: Postings, terms: readonly string[], rows: readonly Entry[]): Score => {
+        const kind = rows[0]?.row.kind;
+        const isShown = ({ row }: Entry): boolean => row.kind === kind && fits(row, filter);
+        return bm25(rows, terms, of, (term) => [...holding(term)].filter(isShown));
+      };
+      const matchesWindow = (): Score => {
         const key = JSON.stringify(filter);
         const getWindow = windows.get(key) ?? windowIn(turns, getBag);
         windows.set(key, getWindow);
-        return getWindow;
+        return bm25(turns, tokens, getWindow, (term) => turns.filter((entry) => getWindow(entry).counts.has(term)));
       };
-      const scorers: Readonly<Record<Lane, () => readonly [Entry[], (entry: Entry) => number]>> = {
-        raw: () => [ofKind('turn'), bm25(ofKind('turn'), tokens, (entry) => getBag(entry.tokens))],
-        window: () => [ofKind('turn'), bm25(ofKind('turn'), tokens, bagsOfWindows(ofKind('turn')))],
-        entity: () => [ofKind('turn'), bm25(ofKind('turn'), entityTokens(query), (entry) => getBag(entry.tokens))],
-        meaning: () => [ofKind('turn'), near],
-        fact: () => [ofKind('fact'), bm25(ofKind('fact'), tokens, (entry) => getBag(entry.tokens))],
-        factMeaning: () => [ofKind('fact'), near],
-        fts: () => [ofKind('node'), bm25(ofKind('node'), tokens, (entry) => getBag(entry.tokens))],
-        trigger: () => [ofKind('node'), bm25(ofKind('node'), tokens, (entry) => getBag(entry.trigger))],
-        summary: () => [ofKind('node'), near],
+      const scorers: Readonly<Record<Lane, () => readonly [Entry[], Score]>> = {
+        raw: () => [turns, matches(inText, tokens, turns)],
+        window: () => [turns, matchesWindow()],
+        entity: () => [turns, matches(inText, entityTokens(query), turns)],
+        meaning: () => [turns, near],
+        fact: () => [facts, matches(inText, tokens, facts)],
+        factMeaning: () => [facts, near],
+        fts: () => [nodes, matches(inText, tokens, nodes)],
+        trigger: () => [nodes, matches(inTrigger, tokens, nodes)],
+        summary: () => [nodes, near],
       };
       const found = lanes.map((lane) => {
         const [rows, getScore] = scorers[lane]();
@@ -117,7 +130,7 @@ export function createInMemorySearchIndex(embedder: Embedder): SearchIndex {
     optimize: async () => {},
     rest: async () => {},
     async clear() {
-      replace([]);
+      replace(new Set(entries.map(({ row }) => row.nodeId)), []);
     },
     close: async () => {},
   };
@@ -125,31 +138,50 @@ export function createInMemorySearchIndex(embedder: Embedder): SearchIndex {
 
 type Scored = readonly (readonly [Entry, number])[];
 
-function best(rows: readonly Entry[], getScore: (entry: Entry) => number, limit: number): Scored {
-  return rows
-    .map((entry) => [entry, getScore(entry)] as const)
-    .filter(([, score]) => score > 0)
-    .sort(([, one], [, other]) => other - one)
-    .slice(0, limit);
+function best(rows: readonly Entry[], getScore: Score, limit: number): Scored {
+  const scored: (readonly [Entry, number])[] = [];
+  for (const entry of rows) {
+    const score = getScore(entry);
+    if (score > 0) scored.push([entry, score]);
+  }
+  return scored.sort(([, one], [, other]) => other - one).slice(0, limit);
 }
 
-function bm25(rows: readonly Entry[], terms: readonly string[], getBag: (entry: Entry) => Bag) {
-  const bags = rows.map(getBag);
-  const meanLength = bags.reduce((sum, { length }) => sum + length, 0) / Math.max(1, bags.length);
-  const weights = [...new Set(terms)].map((term) => {
-    let df = 0;
-    for (const { counts } of bags) if (counts.has(term)) df += 1;
-    return [term, Math.log(1 + (bags.length - df + 0.5) / (df + 0.5))] as const;
-  });
-  return (entry: Entry): number => {
-    const { counts, length } = getBag(entry);
-    let sum = 0;
-    for (const [term, weight] of weights) {
-      const count = counts.get(term);
-      if (count === undefined) continue;
-      sum += (weight * count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / meanLength) || 1);
+function bm25(
+  rows: readonly Entry[],
+  terms: readonly string[],
+  getBag: (entry: Entry) => Bag,
+  holding: (term: string) => readonly Entry[],
+): Score {
+  const meanLength = rows.reduce((sum, entry) => sum + getBag(entry).length, 0) / Math.max(1, rows.length);
+  const scores = new Map<Entry, number>();
+  for (const term of new Set(terms)) {
+    const held = holding(term);
+    const weight = Math.log(1 + (rows.length - held.length + 0.5) / (held.length + 0.5));
+    for (const entry of held) {
+      const { counts, length } = getBag(entry);
+      const count = counts.get(term) ?? 0;
+      const share = (weight * count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / meanLength) || 1);
+      scores.set(entry, (scores.get(entry) ?? 0) + share);
     }
-    return sum;
+  }
+  return (entry) => scores.get(entry) ?? 0;
+}
+
+type Postings = ReturnType<typeof createPostings>;
+
+/** Which entries hold a term. */
+function createPostings(of: (entry: Entry) => Bag) {
+  const entries = new Map<string, Set<Entry>>();
+  return {
+    of,
+    holding: (term: string): Iterable<Entry> => entries.get(term) ?? [],
+    add(entry: Entry): void {
+      for (const term of of(entry).counts.keys()) entries.set(term, (entries.get(term) ?? new Set()).add(entry));
+    },
+    remove(entry: Entry): void {
+      for (const term of of(entry).counts.keys()) entries.get(term)?.delete(entry);
+    },
   };
 }
 
@@ -166,18 +198,26 @@ function countTokens(text: string): Bag {
 }
 
 function windowIn(turns: readonly Entry[], getBag: (text: string) => Bag): (entry: Entry) => Bag {
-  const windows = getWindows(turns.map(({ row, tokens }) => ({ ...row, place: row.place ?? -1, tokens })));
-  const byRow = new Map([...windows].map(([{ nodeId, turnId }, window]) => [`${nodeId} ${turnId}`, getBag(window)]));
-  return ({ row }) => byRow.get(`${row.nodeId} ${row.turnId}`) ?? getBag('');
+  const views = turns.map(({ row, tokens }) => ({ ...row, place: row.place ?? -1, tokens }));
+  const windows = getWindows(views);
+  const bags = new Map(
+    turns.map((entry, at) => [entry, getBag(windows.get(views[at] as (typeof views)[number]) ?? '')]),
+  );
+  return (entry) => bags.get(entry) ?? getBag('');
 }
 
 function getHits(found: readonly (readonly [Lane, Scored])[]): Hit[] {
-  const hits = new Map<string, Hit & { readonly lanes: Partial<Record<Lane, LaneScore>> }>();
+  type Found = Hit & { readonly lanes: Partial<Record<Lane, LaneScore>> };
+  const hits = new Map<string, Found>();
+  const ofTurns = new Map<string, Found[]>();
   const getHit = ({ nodeId, atMs, kind, place, text }: IndexRow, turnId: string | null) => {
     const key = `${nodeId} ${turnId ?? ''}`;
+    const known = hits.get(key);
+    if (known !== undefined) return known;
     const tells = kind === 'turn' && tellsTime(text);
-    const hit = hits.get(key) ?? { nodeId, turnId, atMs, place, tellsTime: tells, lanes: {} };
+    const hit: Found = { nodeId, turnId, atMs, place, tellsTime: tells, lanes: {} };
     hits.set(key, hit);
+    if (turnId !== null) ofTurns.set(turnId, [...(ofTurns.get(turnId) ?? []), hit]);
     return hit;
   };
   const ofFacts = ([lane]: readonly [Lane, Scored]): number => Number(lane === 'fact' || lane === 'factMeaning');
@@ -186,8 +226,7 @@ function getHits(found: readonly (readonly [Lane, Scored])[]): Hit[] {
       const place = { rank: at + 1, score };
       if (row.kind !== 'fact') getHit(row, row.kind === 'turn' ? row.turnId : null).lanes[lane] = place;
       for (const turnId of row.sources) {
-        const known = [...hits.values()].filter((hit) => hit.turnId === turnId);
-        for (const hit of known.length > 0 ? known : [getHit(row, turnId)]) hit.lanes[lane] ??= place;
+        for (const hit of ofTurns.get(turnId) ?? [getHit(row, turnId)]) hit.lanes[lane] ??= place;
       }
     }
   }
