@@ -17,6 +17,11 @@ languageModelContract('scripted', () =>
 it('has the first turn read in a third of the time once the rules are compiled', () => {
   const program = path.resolve('test/fixtures/programs/first-turn.mjs');
   const getCpuMs = (...args: string[]): number =>
-    Math.min(...[1, 2, 3].map(() => Number(execFileSync(process.execPath, [program, ...args], { encoding: 'utf8' }))));
-  expect(getCpuMs('compiled')).toBeLessThan(getCpuMs() / 3);
+    Number(execFileSync(process.execPath, [program, ...args], { encoding: 'utf8' }));
+  let [compiled, uncompiled] = [getCpuMs('compiled'), getCpuMs()];
+  // Other programs on the machine add to both.
+  for (let again = 0; again < 2 && compiled >= uncompiled / 3; again += 1) {
+    [compiled, uncompiled] = [Math.min(compiled, getCpuMs('compiled')), Math.min(uncompiled, getCpuMs())];
+  }
+  expect(compiled).toBeLessThan(uncompiled / 3);
 });
