@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { homeEntries, homePaths } from '../../common/paths.ts';
-import { CLI } from '../helpers/cli.ts';
+import { CLI, createHomeWithCerts, type TestHome } from '../helpers/cli.ts';
 import { createLiveRig, type LiveRig, longTalk, openTerminal } from '../helpers/live-rig.ts';
 import { readFolder } from '../helpers/temp-dir.ts';
 import { hasTmux, openTmux } from '../helpers/tmux.ts';
@@ -10,18 +10,15 @@ import { hasTmux, openTmux } from '../helpers/tmux.ts';
 const EDITOR_SETTINGS = '{\n  // mine\n  "editor.fontSize": 13,\n}\n';
 const SETTINGS = '{\n  "model": "opus",\n  "env": { "EDITOR": "vi" }\n}\n';
 
+async function writeSettings(user: string): Promise<void> {
+  await mkdir(path.join(user, '.claude'));
+  await writeFile(path.join(user, '.claude', 'settings.json'), SETTINGS);
+  await chmod(path.join(user, '.claude', 'settings.json'), 0o644);
+  await mkdir(path.join(user, '.config', 'Code', 'User'), { recursive: true });
+  await writeFile(path.join(user, '.config', 'Code', 'User', 'settings.json'), EDITOR_SETTINGS);
+}
+
 let rig: LiveRig;
-
-beforeEach(async () => {
-  rig = await createLiveRig({ COMET_CC_LLM: 'local' });
-  await mkdir(path.join(rig.home.user, '.claude'));
-  await writeFile(path.join(rig.home.user, '.claude', 'settings.json'), SETTINGS);
-  await chmod(path.join(rig.home.user, '.claude', 'settings.json'), 0o644);
-  await mkdir(path.join(rig.home.user, '.config', 'Code', 'User'), { recursive: true });
-  await writeFile(path.join(rig.home.user, '.config', 'Code', 'User', 'settings.json'), EDITOR_SETTINGS);
-});
-
-afterEach(() => rig.close());
 
 /** A service manager that agrees to all it is asked. */
 async function agreeableSystemctl(): Promise<Record<string, string>> {
@@ -59,6 +56,12 @@ async function installEverything(env: Record<string, string>, edits = EDITS): Pr
 }
 
 describe.skipIf(process.platform !== 'linux')('uninstall', () => {
+  beforeEach(async () => {
+    rig = await createLiveRig({ COMET_CC_LLM: 'local' });
+    await writeSettings(rig.home.user);
+  });
+  afterEach(() => rig.close());
+
   it.each([
     ['hooks last', EDITS, []],
     ['hooks first, into folders that are empty', EDITS.toReversed(), EMPTY],
@@ -147,39 +150,6 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
     expect(await readdir(home)).toEqual([]);
   });
 
-  it.each(['uninstall', 'uninstall-ca'])(
-    'takes the proxy out of settings that were moved since: %s',
-    async (command) => {
-      const [link, dir, moved] = ['.claude', 'dot', 'dotfiles'].map((name) => path.join(rig.home.user, name)) as [
-        string,
-        string,
-        string,
-      ];
-      await rename(link, dir);
-      await symlink(dir, link);
-      await rig.home.json([...(EDITS[0] as string[]), '--json']);
-      await rename(dir, moved);
-      await rm(link);
-      await symlink(moved, link);
-      const { code, stdout } = await rig.home.run([command, ...(command === 'uninstall' ? ['--yes'] : [])]);
-      expect([code, stdout]).toEqual([0, expect.stringContaining(path.join(moved, 'settings.json'))]);
-      expect(await readFile(path.join(moved, 'settings.json'), 'utf8')).toBe(SETTINGS);
-    },
-  );
-
-  it('takes the proxy out of settings where the home is lost, also if another one was made since', async () => {
-    const file = path.join(rig.home.user, '.claude', 'settings.json');
-    const install = () => rig.home.json([...(EDITS[0] as string[]), '--json']);
-    for (const again of [async () => undefined, install]) {
-      await install();
-      await rig.home.run(['stop', '--now']);
-      await rm(rig.home.home, { recursive: true });
-      await again();
-      expect(await rig.home.json(['uninstall', '--yes', '--json'])).toMatchObject({ left: [] });
-      expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(JSON.parse(SETTINGS));
-    }
-  });
-
   it('changes nothing without confirmation', async () => {
     const before = await readFolder(rig.home.user);
     const { code, stderr } = await rig.home.run(['uninstall']);
@@ -200,5 +170,46 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
     await writeFile(file, SETTINGS);
     expect((await rig.home.run(['uninstall', '--yes'], { env })).code).toBe(0);
     expect(await readFile(file, 'utf8')).toBe(SETTINGS);
+  });
+});
+
+describe.skipIf(process.platform !== 'linux')('uninstall where no daemon ran', () => {
+  let home: TestHome;
+  beforeEach(async () => {
+    home = await createHomeWithCerts();
+    await writeSettings(home.user);
+  });
+  afterEach(() => home.close());
+
+  it.each(['uninstall', 'uninstall-ca'])(
+    'takes the proxy out of settings that were moved since: %s',
+    async (command) => {
+      const [link, dir, moved] = ['.claude', 'dot', 'dotfiles'].map((name) => path.join(home.user, name)) as [
+        string,
+        string,
+        string,
+      ];
+      await rename(link, dir);
+      await symlink(dir, link);
+      await home.json([...(EDITS[0] as string[]), '--json']);
+      await rename(dir, moved);
+      await rm(link);
+      await symlink(moved, link);
+      const { code, stdout } = await home.run([command, ...(command === 'uninstall' ? ['--yes'] : [])]);
+      expect([code, stdout]).toEqual([0, expect.stringContaining(path.join(moved, 'settings.json'))]);
+      expect(await readFile(path.join(moved, 'settings.json'), 'utf8')).toBe(SETTINGS);
+    },
+  );
+
+  it('takes the proxy out of settings where the home is lost, also if another one was made since', async () => {
+    const file = path.join(home.user, '.claude', 'settings.json');
+    const install = () => home.json([...(EDITS[0] as string[]), '--json']);
+    for (const again of [async () => undefined, install]) {
+      await install();
+      await rm(home.home, { recursive: true });
+      await again();
+      expect(await home.json(['uninstall', '--yes', '--json'])).toMatchObject({ left: [] });
+      expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(JSON.parse(SETTINGS));
+    }
   });
 });
