@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, it, vi } from 'vitest';
@@ -245,7 +245,7 @@ const migration: Subject = {
 /** Every text of an earlier home is there after each kill, in the old form or the new one, and at last in the new one. */
 const earlierHome: Subject = {
   seeds: 60,
-  prepare: (dir) => void unpackHome('d6206c7-rich', dir),
+  prepare: (dir) => cpSync(earlierDir(), dir, { recursive: true, preserveTimestamps: true }),
   async work(dir) {
     await openSchema(homePaths(dir));
   },
@@ -262,6 +262,8 @@ const earlierHome: Subject = {
   },
 };
 
+/** Unpacked once: each point gets a copy. */
+const earlierDir = (): string => path.join(root, 'earlier');
 const earlier = { nodes: [] as readonly MemoryNode[], texts: {} as Record<string, string> };
 const textsBelow = (dir: string): Record<string, string> =>
   Object.fromEntries(
@@ -336,10 +338,11 @@ it('a home killed at any of 50 writes of an upgrade is old or new, and an older 
 });
 
 it('row 64: killed at 60 points of the upgrade of an earlier home, no node is lost and every file is in the backup', async () => {
-  const dir = path.join(root, 'earlier');
-  unpackHome('d6206c7-rich', dir);
-  earlier.texts = textsBelow(path.join(dir, 'memory'));
-  const files = await openNodeFiles(homePaths(dir));
+  unpackHome('d6206c7-rich', earlierDir());
+  earlier.texts = textsBelow(path.join(earlierDir(), 'memory'));
+  const read = path.join(root, 'earlier-read');
+  earlierHome.prepare?.(read);
+  const files = await openNodeFiles(homePaths(read));
   earlier.nodes = (await files.load()).nodes;
   expect(earlier.nodes.length).toBeGreaterThan(30);
   expect(await killed('earlier-home', earlierHome)).toBe(60);
