@@ -2,13 +2,23 @@ import os from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/helpers/longest-first.ts';
-import { CORES, HEAP_FLAGS, plugins, SETUP_FILES, server, systemProjects } from './test/helpers/projects.ts';
+import {
+  CORES,
+  HEAP_FLAGS,
+  keepCertsForNpm,
+  plugins,
+  SETUP_FILES,
+  server,
+  systemProjects,
+} from './test/helpers/projects.ts';
 
 /** The limits are for a machine that does nothing else; each process that waits for a core adds to them. */
 const load = Math.max(1, (os.loadavg()[0] ?? 0) / CORES);
 
 // Threads take them from this process.
 for (const flag of HEAP_FLAGS) setFlagsFromString(flag);
+
+keepCertsForNpm();
 
 export default defineConfig({
   test: {

@@ -10,6 +10,8 @@ import type { Outcome } from '../../bin/demo/report.ts';
 import { freePort } from '../helpers/cli.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
+/** Nothing else in the tests asks the internet, so what the machine trusts is kept for npm. */
+const registryCerts = { NODE_EXTRA_CA_CERTS: process.env['COMET_TEST_EXTRA_CERTS'] };
 const MAY_SHIP = [
   /^package\.json$/,
   /^(README|CHANGELOG)\.md$/,
@@ -107,12 +109,12 @@ describe.skipIf(!(await registryAnswers()))('the package, installed globally', (
 });
 
 function npm(args: readonly string[], cwd = os.tmpdir()): Promise<{ stdout: string }> {
-  return execa('npm', args, { cwd });
+  return execa('npm', args, { cwd, env: registryCerts });
 }
 
 async function registryAnswers(): Promise<boolean> {
   const asked = ['view', 'commander', 'version', '--fetch-retries=0', '--fetch-timeout=5000'];
-  return (await execa('npm', asked, { reject: false, timeout: 15_000 })).exitCode === 0;
+  return (await execa('npm', asked, { env: registryCerts, reject: false, timeout: 15_000 })).exitCode === 0;
 }
 
 /** A user of whom nothing is set but where the programs are. */
