@@ -53,8 +53,12 @@ const upstreamProxy = z
   );
 
 const apiKey = {
-  keyEnv: text('').describe('variable with the API key; empty: OPENAI_API_KEY for api.openai.com, else none'),
-  keyCommand: text('').describe('shell command that prints the API key, run in your home directory; before keyEnv'),
+  keyEnv: text('').describe(
+    'environment variable that holds the API key; empty: OPENAI_API_KEY for api.openai.com, else none',
+  ),
+  keyCommand: text('').describe(
+    'shell command that prints the API key, run in your home directory; takes precedence over keyEnv',
+  ),
 };
 
 /** The one schema: defaults, types, help, `comet-cc config` and `docs/CONFIG.md` come from it. */
@@ -74,7 +78,9 @@ export const Config = z.strictObject({
     'what summarizes turns: claude -p, an endpoint (openai), rules (local), or rules when a session closes or flush asks (off)',
   ),
   ui: section({
-    enabled: choice(['auto', 'on', 'off'], 'auto').describe('whether the dashboard listens; auto: after comet-cc ui'),
+    enabled: choice(['auto', 'on', 'off'], 'auto').describe(
+      'whether the dashboard listens; auto: once comet-cc ui was used',
+    ),
     port: within(0, 65_535, 8444).describe('its port on loopback; the next free one when taken'),
   }),
   logLevel: choice(['debug', 'info', 'warn', 'error'], 'info').describe('lowest level that is logged'),
