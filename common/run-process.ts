@@ -137,7 +137,8 @@ const WRAPPER = /comet-cc\S{0,4} run (?:-\S{1,9} ){0,3}["']?claude\b/;
 
 /** `name`; past scripts of that name on PATH that run `comet-cc run claude`, the next file, or '' where there is none. */
 function pastWrappers(name: string, searchPath = ''): string {
-  const files = searchPath.split(path.delimiter).map((dir) => path.join(dir, name));
+  // A path names its file.
+  const files = name.includes('/') ? [] : searchPath.split(path.delimiter).map((dir) => path.join(dir, name));
   const first = files.find((file) => isWrapper(file) !== undefined);
   return first && isWrapper(first) ? (files.find((file) => isWrapper(file) === false) ?? '') : name;
 }

@@ -33,8 +33,9 @@ it('runs the program behind a script of its name that runs comet-cc, and says wh
     await chmod(file, 0o755);
   };
   const said: string[] = [];
-  const run = (...dirs: string[]) =>
-    runCommand({ command: 'claude', args: [], env: { PATH: dirs.join(':') } }, (line) => said.push(line));
+  const runNamed = (command: string, dirs: readonly string[]) =>
+    runCommand({ command, args: [], env: { PATH: dirs.join(':') } }, (line) => said.push(line));
+  const run = (...dirs: string[]) => runNamed('claude', dirs);
   for (const line of ['exec comet-cc run claude "$@"', '"$HOME"/bin/comet-cc run --quiet -- claude "$@"']) {
     await script(own, line);
     expect(await run(own)).toBe(126);
@@ -42,6 +43,9 @@ it('runs the program behind a script of its name that runs comet-cc, and says wh
     expect(await run(await tempDir(), own, real)).toBe(7);
     expect(await run(real, own)).toBe(7);
   }
+  // A path is not looked for on PATH.
+  expect(await runNamed('./claude', [own, real])).toBe(127);
+  expect(said.splice(2)).toHaveLength(1);
   expect(said).toEqual(
     Array(2).fill('comet-cc: claude cannot be run (each on PATH is a script that runs comet-cc again)'),
   );
