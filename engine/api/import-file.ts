@@ -25,17 +25,17 @@ export async function importFile(
   imports: Import,
   { file, as, trusted = false, projectDir = dirname(file), again = false }: z.infer<typeof fileImportInput>,
 ) {
+  const refused = (reason: string) => new CometError('unsafe_file', `${file} ${reason}`);
   const stats = await readable(file, (name) => stat(name));
+  if (stats.isDirectory()) throw refused('is a folder; name a file in it, or "claude" for the conversations');
   // The input or a pipe of a shell is not the same one here.
-  if (!stats.isFile()) throw new CometError('unsafe_file', `${file} is no file; write the text into one first`);
+  if (!stats.isFile()) throw refused('is no file; write the text into one first');
   if (as === 'export' || as === 'nodes') return imports.importArchive(await readable(file, readText), trusted, again);
-  if (stats.size > DOCUMENT_BYTES) {
-    const size = `${Math.round(stats.size / 2 ** 20)} MB`;
-    throw new CometError('unsafe_file', `${file} has ${size}; split it, a document takes 32 MB`);
-  }
+  if (stats.size > DOCUMENT_BYTES)
+    throw refused(`has ${Math.round(stats.size / 2 ** 20)} MB; split it, a document takes 32 MB`);
   const text = await readable(file, readText);
   if (text.includes('\0') || text.includes('\uFFFD'))
-    throw new CometError('unsafe_file', `${file} is no text in UTF-8; convert it, then import it again`);
+    throw refused('is no text in UTF-8; convert it, then import it again');
   if (as === 'turns' || (as === undefined && isTurnLines(text))) return importTurns(imports, text, projectDir);
   if (as === undefined && isArchive(text)) {
     const next = 'import it with --as export, or as a text with --as document';

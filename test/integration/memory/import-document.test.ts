@@ -208,7 +208,8 @@ describe('a file to import', () => {
     });
     const binary = await file('image.bin', Buffer.from([0x89, 0x50, 0, 1, 2, 255]));
     await expect(importFile(memory.imports, { file: binary })).rejects.toThrow(/no text in UTF-8/);
-    for (const other of [dir, '/dev/null', '/dev/zero'])
+    await expect(importFile(memory.imports, { file: dir })).rejects.toThrow(/is a folder/);
+    for (const other of ['/dev/null', '/dev/zero'])
       await expect(importFile(memory.imports, { file: other })).rejects.toThrow(/is no file/);
     expect(await importFile(memory.imports, { file: await file('empty.md', ' \n') })).toMatchObject({
       chunks: 0,
