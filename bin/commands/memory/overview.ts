@@ -29,8 +29,9 @@ const ROWS = 3;
 
 export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): string[] {
   const { sessions, turns, nodes, facts } = view.counts;
+  const age = (at: string): string => ago(Date.parse(at), nowMs);
   const { since, until } = view;
-  const span = since === null || until === null ? '' : `, from ${localDay(since)} to ${ago(Date.parse(until), nowMs)}`;
+  const span = since === null || until === null ? '' : `, from ${localDay(since)} to ${age(until)}`;
   const cut = (text: string): string => truncate(text, width);
   const counted = (name: string, all: readonly { readonly name: string; readonly nodes: number }[]): string[] => {
     const list = all.map((each) => `${oneLine(each.name)} ${each.nodes}`).join(', ');
@@ -39,37 +40,29 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
   const section = (title: string, lines: readonly string[]): string[] =>
     lines.length === 0 ? [] : ['', paint('dim', cut(title)), ...lines];
   const listed = (text: string): string[] => bullet(text, width);
-  const memory = ({ node_id, at, importance, summary }: ProjectView['nodes'][number]): string[] => [
-    paint(
-      'dim',
-      cut(`${shortId(node_id)}  ${ago(Date.parse(at), nowMs)}${importance === 'HIGH' ? '  important' : ''}`),
-    ),
-    ...wrapped(oneLine(summary), width - 2, ROWS).map((line) => `  ${line}`),
-  ];
+  const memory = ({ node_id, at, importance, summary }: ProjectView['nodes'][number]): string[] => {
+    const head = `${shortId(node_id)}  ${age(at)}${importance === 'HIGH' ? '  important' : ''}`;
+    return [paint('dim', cut(head)), ...wrapped(oneLine(summary), width - 2, ROWS).map((line) => `  ${line}`)];
+  };
   const of = (shown: readonly unknown[], all: number): string =>
     shown.length < all ? `${shown.length} of ${count(all)}` : count(all);
   const decided = new Set(view.decisions.map(({ node_id }) => node_id));
   const others = view.nodes.filter(({ node_id }) => !decided.has(node_id));
   const kind = decided.size > 0 ? 'Other memories' : 'Memories';
   const tags = view.tags.map(({ tag, nodes: used }) => ({ name: tag, nodes: used }));
-  const brief = withoutCodes(printable(view.brief?.text ?? ''))
-    .split('\n')
-    .filter((line) => line.trim() !== '');
-  const briefTitle =
-    view.brief === null
-      ? ''
-      : `Brief of session ${oneLine(view.brief.session_id)}, ${ago(Date.parse(view.brief.updated_at), nowMs)}`;
+  const { text = '', session_id: session = '', updated_at: at = '' } = view.brief ?? {};
+  const lines = withoutCodes(printable(text)).split('\n');
+  const brief = lines.filter((line) => line.trim() !== '');
+  const held = `${plural(nodes, 'memory', 'memories')}, ${plural(facts, 'statement')}`;
   const stated = view.facts.map((fact) => `${factText(fact)} (from ${SPEAKERS[fact.origin]})`);
   return [
     paint('bold', cut(oneLine(view.project))),
-    cut(
-      `${plural(sessions, 'session')}, ${plural(turns, 'turn')}, ${plural(nodes, 'memory', 'memories')}, ${plural(facts, 'statement')}${span}`,
-    ),
+    cut(`${plural(sessions, 'session')}, ${plural(turns, 'turn')}, ${held}${span}`),
     ...counted('tags', tags),
     ...counted('names', view.names),
     ...counted('files', view.files.map(fileEntry)),
     ...section('Left to do', view.tasks.map(oneLine).flatMap(listed)),
-    ...section(briefTitle, brief.map(cut)),
+    ...section(`Brief of session ${oneLine(session)}, ${at && age(at)}`, brief.map(cut)),
     ...section(`Decided, the newest first (${view.decisions.length})`, view.decisions.flatMap(memory)),
     ...section(`${kind}, the largest first (${of(others, nodes - decided.size)})`, others.flatMap(memory)),
     ...section(`Statements, the newest first (${of(view.facts, facts)})`, stated.flatMap(listed)),
@@ -109,19 +102,15 @@ export function statsLines(stats: Stats, paint: Paint): string[] {
     Object.entries(group)
       .map(([name, value]) => `${words[name] ?? oneLine(name)} ${count(value)}`)
       .join(', ') || 'none';
+  const kinds = `${stats.pinned} pinned, ${plural(stats.drafts, 'draft')}`;
+  const projects = plural(stats.projects, 'project');
+  const days = [stats.oldest, stats.newest].flatMap((at) => (at === null ? [] : localDay(at)));
+  const named = Object.entries(stats.bytes).map(([name, bytes]) => [name === 'nodes' ? 'memories' : name, size(bytes)]);
+  const onDisk = named.map((each) => each.join(' '));
   const rows: [string, string][] = [
-    [
-      'memories',
-      `${count(stats.nodes)} (${stats.pinned} pinned, ${plural(stats.drafts, 'draft')}), ${plural(stats.facts, 'statement')}`,
-    ],
-    [
-      'made of',
-      [plural(stats.turns, 'turn'), plural(stats.sessions, 'session'), plural(stats.projects, 'project')].join(', '),
-    ],
-    [
-      'since',
-      [stats.oldest, stats.newest].flatMap((at) => (at === null ? [] : localDay(at))).join(' to ') || 'nothing yet',
-    ],
+    ['memories', `${count(stats.nodes)} (${kinds}), ${plural(stats.facts, 'statement')}`],
+    ['made of', `${plural(stats.turns, 'turn')}, ${plural(stats.sessions, 'session')}, ${projects}`],
+    ['since', days.join(' to ') || 'nothing yet'],
     ['importance', counts(stats.by_importance, { HIGH: 'high', MED: 'medium', LOW: 'low' })],
     ['recalled', counts(stats.by_recall_mode, RECALLED)],
     ['from', counts(stats.by_origin, SPEAKERS)],
@@ -130,19 +119,11 @@ export function statsLines(stats: Stats, paint: Paint): string[] {
     ['index', `${plural(stats.index.nodes, 'memory', 'memories')} in ${plural(stats.index.rows, 'entry', 'entries')}`],
     ['savings', [savedLine(stats.savings.week, 'this week'), savedLine(stats.savings.total, 'in all')].join('; ')],
     ['snapshots', String(stats.snapshots)],
-    [
-      'on disk',
-      Object.entries(stats.bytes)
-        .map(([name, bytes]) => `${name === 'nodes' ? 'memories' : name} ${size(bytes)}`)
-        .join(', '),
-    ],
+    ['on disk', onDisk.join(', ')],
   ];
   const dropped = Object.values(stats.facts_dropped).reduce((sum, each) => sum + each, 0);
-  if (dropped > 0)
-    rows.push([
-      'dropped',
-      `${plural(dropped, 'fact')} of the model since the start: ${counts(stats.facts_dropped, DROPPED)}`,
-    ]);
+  const reasons = counts(stats.facts_dropped, DROPPED);
+  if (dropped > 0) rows.push(['dropped', `${plural(dropped, 'fact')} of the model since the start: ${reasons}`]);
   if (stats.problems > 0) rows.push(['problems', `${stats.problems}; see comet-cc doctor`]);
   return rows.map(([name, text]) => `${paint('dim', name.padEnd(10))} ${text}`);
 }
