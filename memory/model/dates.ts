@@ -166,7 +166,9 @@ export function withPassedDates(text: string, nowMs: number): string {
 function ahead([, count = '', days, weeks]: Groups, today: Day): Day {
   const amount = readCount(count);
   if (days !== undefined) return addDays(today, amount);
-  return weeks === undefined ? { ...today, month: today.month + amount } : addDays(today, 7 * amount);
+  if (weeks !== undefined) return addDays(today, 7 * amount);
+  const [first, length] = monthOf({ ...today, month: today.month + amount });
+  return { ...first, date: Math.min(today.date, length) };
 }
 
 /** `next Friday` is the one of the next week; `Friday` alone is the next to come. */

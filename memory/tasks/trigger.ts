@@ -99,6 +99,9 @@ async function readTime(phrase: string, nowMs: number): Promise<number> {
   const [found, another] = casual.parse(phrase, { instant: new Date(nowMs) }, { forwardDate: true });
   if (found === undefined || another !== undefined || found.text.length !== phrase.length) return Number.NaN;
   const at = found.start.date();
+  // chrono-node takes a month after 31 January for 3 March.
+  const isMonths = found.start.tags().has('result/relativeDate') && !found.start.isCertain('day');
+  if (isMonths && at.getDate() < new Date(nowMs).getDate()) at.setDate(0);
   if (found.start.isCertain('hour') || PART_OF_DAY.test(phrase)) return at.getTime();
   const morning = new Date(at).setHours(HOUR, 0, 0, 0);
   return morning > nowMs ? morning : at.getTime();

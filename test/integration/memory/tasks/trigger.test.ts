@@ -50,6 +50,17 @@ describe.each(ZONES)('in %s', (name) => {
     expect(getLocal(await readTrigger(text, monday()))).toBe(expected);
   });
 
+  test.each([
+    ['in one month', '2026-02-28T09:00'],
+    ['next month at 14:00', '2026-02-28T14:00'],
+    ['in 3 months', '2026-04-30T09:00'],
+    ['in 2 months', '2026-03-31T09:00'],
+    ['february', '2026-02-01T09:00'],
+  ])('on 31 January %j is %s', async (text, expected) => {
+    const trigger = await readTrigger(text, new Date(2026, 0, 31, 11, 30).getTime());
+    expect(getLocal(trigger)).toBe(expected);
+  });
+
   test('a day without a time, as in a file written by hand, begins here', async () => {
     const text = '---\ntitle: Check 47\ncreated: 2026-11-23\ntrigger: tomorrow 9:00\n---\n';
     const sinceMs = scheduledMs(parseTask(text, 'check-47') as Task);

@@ -32,6 +32,15 @@ describe('relative dates', () => {
   ])('%s', (text, dated) => expect(withAbsoluteDates(text, SAID)).toBe(dated));
 
   test.each([
+    [new Date(2026, 0, 31), 'in one month', '2026-02-28'],
+    [new Date(2028, 0, 31), 'in einem Monat', '2028-02-29'],
+    [new Date(2026, 11, 31), 'en dos meses', '2027-02-28'],
+    [new Date(2026, 4, 31), '3 个月后', '2026-08-31'],
+  ])('a month ends with its last day: %s, %s', (saidAt, text, date) =>
+    expect(withAbsoluteDates(text, saidAt.getTime())).toBe(`${text} (${date})`),
+  );
+
+  test.each([
     'The peak was on Monday morning.',
     'Customers churn within 90 days.',
     'Guten Morgen!',
