@@ -2,13 +2,13 @@ import { CometError } from '../../common/errors.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import { parseSection, readValue } from './markdown.ts';
 import { redirectTo } from './node.ts';
-import { MemoryNode, NODE_FIELDS } from './node-schema.ts';
+import { MemoryNode, NODE_FIELDS, type StatedItem } from './node-schema.ts';
 
 /** What a person may change; the rest says where the node comes from. */
 export const EDITABLE = [
-  ...(['title', 'summary', 'outcome', 'trigger', 'detailed_summary', 'topic_tags', 'importance'] as const),
-  ...(['recall_mode', 'origin', 'released', 'facts', 'values', 'links', 'source_links'] as const),
-  ...(['capsule', 'valid_from', 'valid_to'] as const),
+  ...(['title', 'summary', 'outcome', 'decisions', 'open', 'trigger', 'detailed_summary'] as const),
+  ...(['topic_tags', 'importance', 'recall_mode', 'origin', 'released', 'facts', 'values'] as const),
+  ...(['links', 'source_links', 'capsule', 'valid_from', 'valid_to'] as const),
 ] as const;
 type Editable = (typeof EDITABLE)[number];
 
@@ -43,7 +43,12 @@ export function fromSection(node: MemoryNode, text: string): MemoryNode {
 
 /** An edit can only lower the origin; otherwise any program could make text pass as the user's. */
 function notRaised(node: MemoryNode, edited: MemoryNode): MemoryNode {
-  if (lowestOrigin([node.origin, edited.origin]) === edited.origin) return edited;
+  const getItems = ({ decisions = [], open = [] }: MemoryNode): readonly StatedItem[] => [...decisions, ...open];
+  const isRaised = ({ origin, turn }: Pick<StatedItem, 'origin'> & Partial<StatedItem>): boolean => {
+    const before = [node, ...getItems(node).filter((item) => item.turn === turn)];
+    return before.every((each) => lowestOrigin([each.origin, origin]) !== origin);
+  };
+  if (![{ origin: edited.origin }, ...getItems(edited)].some(isRaised)) return edited;
   throw new CometError(
     'node_invalid',
     `origin: can be lowered, not raised (it is ${node.origin}); tell Claude in your own words what of it is true`,

@@ -61,6 +61,23 @@ describe('edit', () => {
     expect((await memory.recall.search('6001', { top: 1 }))[0]?.node.node_id).toBe(id);
   });
 
+  test('changes decisions and open items, which stay as trusted as they were', async () => {
+    const { memory } = await remembered(await tempDir());
+    const id = getId(memory, 'pnpm');
+    const { text: base } = await memory.library.readSection(id);
+    expect(base).toContain('- We decided to use pnpm, never npm. <!-- {"origin":"user"');
+    const changed = base.replace('- We decided to use pnpm, never npm.', '- Use bun.\n- Never use npm.');
+    const { decisions } = await memory.library.edit(id, { text: changed, base });
+    expect(decisions).toEqual([
+      { text: 'Use bun.', origin: 'assistant', by: 'assistant', turn: '' },
+      { text: 'Never use npm.', origin: 'user', by: 'user', turn: expect.stringMatching(/./) },
+    ]);
+    const raised = JSON.stringify(decisions).replace('"origin":"assistant"', '"origin":"user"');
+    await expect(memory.library.edit(id, { set: { decisions: raised } })).rejects.toThrow(/lowered, not raised/);
+    const listed = memory.library.listItems({}).filter(({ kind }) => kind === 'decision');
+    expect(listed.map(({ text }) => text)).toEqual(expect.arrayContaining(['Use bun.', 'Never use npm.']));
+  });
+
   test('names the key of what does not validate, and changes nothing', async () => {
     const home = await tempDir();
     const { memory } = await remembered(home);
