@@ -165,6 +165,30 @@ it('a rollback keeps what came from others since', async () => {
   for (const { memory } of [one, two]) await memory.maintenance.close();
 });
 
+it('what is ended in a memory of a teammate stays so when the teammate changes the memory', async () => {
+  const bus = createInMemoryBus();
+  const [anna, bob] = [await openMachine(bus, 'fourteen'), await openMachine(bus, 'fifteen')];
+  const [renew, pnpm] = ['Renew the key of the gateway by June', 'We use pnpm for all packages'];
+  const stated = (open: string[]): Partial<MemoryNode> => ({
+    open: open.map((text) => ({ text, origin: 'user', turn: '' })),
+    decisions: [{ text: pnpm, origin: 'user', by: 'user', turn: '' }],
+  });
+  await anna.remember(1, { summary: 'the gateway', ...stated([renew]) });
+  await anna.joinTeam(true);
+  await bob.joinTeam(false);
+  const listed = () => bob.memory.library.listItems({}).filter(({ kind }) => kind !== 'outcome');
+  const [todo, decision] = [listed().find(({ text }) => text === renew), listed().find(({ text }) => text === pnpm)];
+  await bob.memory.library.closeItems([todo?.id ?? ''], 'done');
+  await bob.memory.library.closeItems([decision?.id ?? ''], 'dropped');
+  expect(listed()).toEqual([]);
+  await anna.remember(1, { summary: 'the gateway and its queue', ...stated([renew, 'Move the queue']) });
+  await anna.exchange();
+  await bob.exchange();
+  expect(await bob.known()).toEqual(['teammate:fourteen: the gateway and its queue']);
+  expect(listed().map(({ text }) => text)).toEqual(['Move the queue']);
+  for (const { memory } of [anna, bob]) await memory.maintenance.close();
+});
+
 it('a session that begins reads what others published, and gets what another machine left off with', async () => {
   const bus = createInMemoryBus();
   const [one, two] = [await openMachine(bus, 'three', { llm: 'local' }), await openMachine(bus, 'four')];
