@@ -12,11 +12,11 @@ const KEPT = 'what this folder kept by itself is left out, unless comet-cc share
 
 export function registerProject(program: Command, context: Context): void {
   const { paths, term } = context;
+  const openFolders = async () => (await import('../../memory/index.ts')).openJoinedFolders(paths.projectsFile);
   const project = addCommand(program, 'project', 'let folders share one memory', 'comet-cc project ls');
   const list = addCommand(project, 'ls', 'list what folders share the memory of', 'comet-cc project ls --json');
   list.jsonAction('document', async (flags: Flags) => {
-    const { openJoinedFolders } = await import('../../memory/index.ts');
-    const joined = openJoinedFolders(paths.projectsFile).all();
+    const joined = (await openFolders()).all();
     const none = 'no folder shares the memory of another or of a remote';
     if (Object.keys(joined).length === 0 && !flags.json) return term.say(none);
     term.print(flags, joined, () =>
@@ -30,8 +30,8 @@ export function registerProject(program: Command, context: Context): void {
     .option('--yes', 'do not ask')
     .jsonAction('document', async (dir: string, flags: Flags) => {
       requireUser(context);
-      const { getRemote, openJoinedFolders } = await import('../../memory/index.ts');
-      const joined = openJoinedFolders(paths.projectsFile);
+      const { getRemote } = await import('../../memory/index.ts');
+      const joined = await openFolders();
       const folder = resolveDirectory(dir);
       const found = flags.from === undefined ? getRemote(folder) : joined.moved(resolveDirectory(flags.from), folder);
       if (found === null) throw new CometError('not_found', NO_REMOTE);
@@ -43,5 +43,13 @@ export function registerProject(program: Command, context: Context): void {
       term.print(flags, { project: remote, folders: joined.all()[remote] }, () => [
         `from now on this folder shares the memory of ${oneLine(remote)}; ${KEPT}`,
       ]);
+    });
+  addCommand(project, 'leave', 'take project join back', 'comet-cc project leave .')
+    .argument('[dir]', 'a folder of the repository', '.')
+    .jsonAction('document', async (dir: string, flags: Flags) => {
+      requireUser(context);
+      const left = await (await openFolders()).remove(resolveDirectory(dir));
+      const kept = `what was kept meanwhile stays with ${left.map(oneLine).join(', ')}`;
+      term.print(flags, { left }, () => [`this folder has its own memory again; ${kept}`]);
     });
 }

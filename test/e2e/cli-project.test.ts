@@ -44,6 +44,14 @@ it('project join lets a folder share the memory of its remote', async () => {
   expect(await home.json(['project', 'ls', '--json'])).toEqual({ [remote]: folders });
 });
 
+it('project leave takes it back, which Claude cannot', async () => {
+  const leave = ['project', 'leave', folder, '--json'];
+  expect(await home.run(leave, { env: { CLAUDECODE: '1' } })).toMatchObject({ code: 2 });
+  expect(await home.json(leave)).toEqual({ left: ['example.org/ada/private'] });
+  expect(await home.json(['project', 'ls', '--json'])).toEqual({});
+  expect(await home.run(leave)).toMatchObject({ code: 4, stderr: expect.stringContaining('joined nothing') });
+});
+
 it.each([
   [
     'facts allow',

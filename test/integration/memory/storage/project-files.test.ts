@@ -160,6 +160,10 @@ test('a folder has a project of its own until the user lets it join that of its 
   expect(createProjectOf(Date.now, openJoinedFolders(path.join(home, 'projects.json')))(own)).toBe(
     'git.example/me/shop',
   );
+  await joined.add([{ remote: 'git.example/me/shop', common: path.join(unpacked, '.git') }]);
+  expect(await joined.remove(path.join(own, 'src'))).toEqual(['git.example/me/shop']);
+  expect([own, unpacked].map(getProject)).toEqual([own, 'git.example/me/shop']);
+  await expect(joined.remove(own)).rejects.toMatchObject({ code: 'not_found' });
 });
 
 test('a folder that was moved has the memory of what it was before, once the user says so', async () => {
@@ -179,6 +183,8 @@ test('a folder that was moved has the memory of what it was before, once the use
   expect([first, path.join(second, 'src'), third].map(getProject)).toEqual([first, first, third]);
   await joined.add([{ remote: joined.ofPath(second), common: third }]);
   expect(getProject(third)).toBe(first);
+  expect(await joined.remove(second)).toEqual([path.join(root, 'mistyped'), first]);
+  expect([second, third].map(getProject)).toEqual([second, first]);
 });
 
 test('folders that join at the same moment, by several commands, all join', async () => {
