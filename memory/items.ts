@@ -4,7 +4,7 @@ import { compareText, sha256 } from '../common/text.ts';
 import { withFreshFiles } from './edit.ts';
 import { getTitle, type MemoryNode } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
-import { isTakenBack, readProjectState, type StateItem, withoutAbandoned } from './recall/project-state.ts';
+import { isTakenBack, readProjectState, type StateItem, withClosed, withoutAbandoned } from './recall/project-state.ts';
 import { readTasks } from './recall/recall-service.ts';
 import { isNearDuplicate } from './text/paraphrase.ts';
 
@@ -56,6 +56,11 @@ export function createItems(parts: MemoryParts) {
 
   return {
     isTakenBack: (nodeId: string, text: string) => isTakenBack(catalogue.current(nodeId), text, turnRegistry),
+    /** The memory with the marks of what others of its project say is over. */
+    withClosed<T extends MemoryNode>(node: T): T {
+      const near = catalogue.all().filter(({ project }) => project === node.project);
+      return withClosed(node, withoutAbandoned(near, turnRegistry));
+    },
     /** Newest first; once what also stands as a reply alone, for channels that may not tell what it answers. */
     listItems({ sinceMs = 0, ...filter }: ItemFilter): readonly Item[] {
       const items = getStates(filter).map(getItem);

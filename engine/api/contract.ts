@@ -101,7 +101,7 @@ export const operations = {
     { id, depth: z.literal([0, 1, 2]), within },
     async ({ memory: { library }, access, titles }, { id, depth, within }) => {
       await access.assertReachable([id], within, 'read');
-      const node = publicNode(await library.show(id, depth));
+      const node = publicNode(library.withClosed(await library.show(id, depth)));
       if (within !== undefined) return node;
       const session_title = (await titles.of([node.session_id])).get(node.session_id) ?? node.session_title ?? '';
       return { ...node, session_title };
@@ -150,7 +150,7 @@ export const operations = {
         z.strictObject({ set: z.record(z.string().max(100), section) }),
       ]),
     },
-    async ({ memory }, { id, change }) => publicNode(await memory.library.edit(id, change)),
+    async ({ memory: { library } }, { id, change }) => publicNode(library.withClosed(await library.edit(id, change))),
   ),
   'nodes/pin': operation(
     { ids, pinned: z.boolean(), projectDir: text.optional() },

@@ -153,18 +153,30 @@ function getItems(kind: 'open' | 'decided', isEnded = false): (node: MemoryNode)
 /** A note is a text like a document, unless the user noted an open item or a decision. */
 const isStated = ({ open = [], decisions = [] }: MemoryNode): boolean => open.length + decisions.length > 0;
 
-/** Whether the user or a model said that an item is over, in whatever memory of before that it stands. */
-function findClosed(nodes: readonly MemoryNode[], list: 'open' | 'decisions'): (item: StateItem) => boolean {
+/** How the user or a model said that an item is over, in whatever memory of before that it stands. */
+function findClosed(nodes: readonly MemoryNode[], list: 'open' | 'decisions') {
   const over = nodes
     .flatMap((node) => node[list] ?? [])
-    .flatMap(({ text, closed }) => (closed === undefined ? [] : [{ text, at: closed.at }]));
+    .flatMap(({ text, closed }) => (closed === undefined ? [] : [{ text, closed }]));
   const takenBack = nodes.flatMap(({ decisions = [], valid_from: at }) =>
-    decisions.flatMap(({ text }) => findTakenBack(text) ?? []).map((text) => ({ text, at })),
+    decisions
+      .flatMap(({ text }) => findTakenBack(text) ?? [])
+      .map((text) => ({ text, closed: { at, as: 'dropped' as const } })),
   );
-  return ({ node, text }) =>
-    [...over, ...takenBack].some(
-      (each) => compareText(node.valid_from, each.at) <= 0 && isNearDuplicate(each.text, text),
-    );
+  return ({ node, text }: Pick<StateItem, 'node' | 'text'>) =>
+    [...over, ...takenBack].find(
+      (each) => compareText(node.valid_from, each.closed.at) <= 0 && isNearDuplicate(each.text, text),
+    )?.closed;
+}
+
+/** The memory with the marks of what others say is over. @param nodes  of its project */
+export function withClosed<T extends MemoryNode>(node: T, nodes: readonly MemoryNode[]): T {
+  const others = nodes.filter((each) => !isPast(each) && !isQuarantined(each));
+  const mark = (list: 'open' | 'decisions') => {
+    const getEnd = findClosed(others, list);
+    return node[list]?.map((item) => ({ ...item, closed: item.closed ?? getEnd({ node, text: item.text }) }));
+  };
+  return { ...node, open: mark('open'), decisions: mark('decisions') };
 }
 
 function getOutcome(node: MemoryNode): StateItem[] {

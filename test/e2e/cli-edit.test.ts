@@ -10,8 +10,11 @@ interface Node {
   readonly recall_mode: string;
 }
 
-const first = makeNode({ turns: [], written_by: 'claude' });
-const second = makeNode({ node_id: 'mem_20260301_111500_00000b', summary: 'deploy with make ship', turns: [] });
+const renew = { text: 'Renew the key of the gateway', origin: 'user', turn: '' } as const;
+const ended = { ...renew, closed: { at: '2026-03-01T11:15:00.000Z', as: 'done' } } as const;
+const first = makeNode({ turns: [], written_by: 'claude', open: [renew] });
+const deploy = { summary: 'deploy with make ship', open: [ended] };
+const second = makeNode({ node_id: 'mem_20260301_111500_00000b', ...deploy, turns: [] });
 const jsonl = ['{"comet-cc-export":1}', ...[first, second].map((node) => JSON.stringify({ node }))].join('\n');
 
 let home: TestHome;
@@ -102,6 +105,13 @@ describe('memory by hand', () => {
       env: { EDITOR: await editor('crash', 'process.exit(3);') },
     });
     expect(crash.stderr).toContain('ended with 3');
+  });
+
+  it('show tells an item as done that a later memory ended, and edit --set of the same changes nothing', async () => {
+    expect((await home.run(['memory', 'show', first.node_id])).stdout).toMatch(
+      /\nDone or dropped\n. Renew the key of the gateway \(done, 2026-03-01\)/,
+    );
+    expect((await home.run(['memory', 'edit', first.node_id, '--set', 'importance=MED'])).stdout).toBe('');
   });
 
   it('edit --set changes fields, pin and unpin change back, rollback undoes', async () => {

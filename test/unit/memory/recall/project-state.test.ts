@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
-import { keptState, readProjectState, stateLine } from '../../../../memory/recall/project-state.ts';
+import { keptState, readProjectState, stateLine, withClosed } from '../../../../memory/recall/project-state.ts';
 import { makeNode, type NodeFields } from '../../../helpers/nodes.ts';
 
 /** The node of hour `at`, with one turn. */
@@ -56,6 +56,8 @@ describe('the state of a project', () => {
     const before = node(1, { open: [said('ask Tobias for the invoices')] });
     expect(open(over, before)).toEqual([]);
     expect(open(over, before, node(5, { open: [said('ask Tobias for the invoices', 't5')] }))).toHaveLength(1);
+    expect(withClosed(before, [over, before]).open).toEqual([{ ...said('ask Tobias for the invoices'), closed }]);
+    expect(withClosed(before, [before]).open).toEqual(before.open);
     const dropped = { ...said('use pg-boss', 't3'), by: 'user', closed } as const;
     expect(readProjectState([node(3, { decisions: [dropped] })]).decided).toEqual([]);
   });
