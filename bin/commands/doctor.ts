@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { getMessage } from '../../common/errors.ts';
 import { readFileIfPresent } from '../../common/files.ts';
 import { formatCount, oneLine } from '../../common/text.ts';
-import { clientEnvironment } from '../../engine/lifecycle/index.ts';
+import { claudeEnv, clientEnvironment } from '../../engine/lifecycle/index.ts';
 import { addCommand, type Context, EXIT } from '../context.ts';
 import type { Check } from '../doctor/index.ts';
 
@@ -72,6 +72,7 @@ async function allChecks(context: Context): Promise<Check[]> {
   const { checkIntegration, checkSessions } = await import('../doctor/claude-code.ts');
   const { ownCommands } = await import('./hooks.ts');
   const editors = await checkEditors(paths, wanted);
+  const failed = report?.problems.find(({ file }) => file === 'upstream')?.message;
   const { inspectSettings } = await import('../../install/claude-code/index.ts');
   const isExpected =
     wanted !== null &&
@@ -85,7 +86,7 @@ async function allChecks(context: Context): Promise<Check[]> {
       ? unknown('sessions', 'not known while ledger.receipts is 0')
       : await checkSessions(env, report, Date.now(), isExpected),
     await daemon.checkPort(guard, config.port, secret === '' ? null : secret),
-    await outside.checkUpstream(config, env, guard, report?.problems.find(({ file }) => file === 'upstream')?.message),
+    await outside.checkUpstream(config, await claudeEnv(env, paths), guard, failed),
     config.llm === 'claude'
       ? await outside.checkClaude(config.claudeBin, env)
       : good('claude', `not used as the model (llm is ${config.llm})`),

@@ -142,10 +142,11 @@ async function throughDaemon(context: Context, command: string, args: readonly s
   const { status, problem } = await startDaemon(setup);
   term.progress('');
   if (problem !== null) term.say(`comet-cc: ${problem}`);
-  const rival = otherProxy(status, await context.config(), env);
+  const claudes = await claudeEnv(env, paths);
+  const rival = otherProxy(status, await context.config(), claudes);
   if (rival !== '') term.say(`comet-cc: ${rival}`);
   const variables = clientEnvironment({ port: status.port, token: setup.token, bundle: setup.bundle }, env);
-  if (noProxyCovers(await claudeEnv(env, paths), 'api.anthropic.com'))
+  if (noProxyCovers(claudes, 'api.anthropic.com'))
     term.say('comet-cc: NO_PROXY covers api.anthropic.com, so nothing will be remembered; take it out of NO_PROXY');
   const child = { command, args, env: { ...env, ...variables } };
   const again = { ...setup, port: status.port, env: { ...setup.env, COMET_CC_PORT: String(status.port) } };

@@ -26,10 +26,11 @@ export function registerStatus(program: Command, context: Context): void {
       const dir = process.cwd();
       const project = guard?.engine.state === 'healthy' ? await askProject(context, dir) : null;
       const report = await statusReport(context, guard);
-      const { otherProxy } = await import('../../engine/lifecycle/index.ts');
+      const { claudeEnv, otherProxy } = await import('../../engine/lifecycle/index.ts');
       // `doctor` says what is wrong with settings.
       const config = await context.config().catch(() => null);
-      const other_proxy = guard === null || config === null ? '' : otherProxy(guard, config, context.env);
+      const env = await claudeEnv(context.env, paths);
+      const other_proxy = guard === null || config === null ? '' : otherProxy(guard, config, env);
       const status: FullStatus = { ...report, project: project === null ? null : { dir, ...project }, other_proxy };
       if (!status.running) context.exitCode = EXIT.daemonDown;
       if (!status.running && !flags.json) return term.say(stoppedLine(status));

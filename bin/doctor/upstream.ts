@@ -2,7 +2,6 @@ import { access, constants } from 'node:fs/promises';
 import type { Config } from '../../common/config.ts';
 import { oneLine } from '../../common/text.ts';
 import { type GuardStatus, noProxyCovers, otherProxy } from '../../engine/lifecycle/index.ts';
-import { settingsEnv, userSettingsFile } from '../../install/index.ts';
 import { bad, type Check, good } from './index.ts';
 
 const VERSION_MS = 10_000;
@@ -17,12 +16,12 @@ export async function checkClaude(bin: string, env: NodeJS.ProcessEnv): Promise<
   return bad('claude', detail, 'install Claude Code, or set COMET_CC_CLAUDE_BIN to where it is');
 }
 
-/** Only what can be said without contacting anyone. */
+/** Only what can be said without contacting anyone. @param env  as Claude Code has it */
 export async function checkUpstream(config: Config, env: NodeJS.ProcessEnv, guard: GuardStatus | null, failed = '') {
   const { upstreamCa: ca } = config;
   if (ca !== '' && (await access(ca, constants.R_OK).catch(() => 'refused')) === 'refused')
     return bad('upstream', `${ca} cannot be read`, 'correct upstreamCa (COMET_CC_UPSTREAM_CA)');
-  if (noProxyCovers({ ...env, ...(await settingsEnv(userSettingsFile(env))) }, 'api.anthropic.com'))
+  if (noProxyCovers(env, 'api.anthropic.com'))
     return bad('upstream', 'NO_PROXY covers api.anthropic.com', "take it out, in the shell or Claude Code's settings");
   const trouble = guard?.upstream_proxy_trouble ?? '';
   if (trouble !== '') return bad('upstream', trouble, 'correct HTTPS_PROXY (or upstreamProxy), then comet-cc restart');

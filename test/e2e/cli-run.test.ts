@@ -119,11 +119,18 @@ describe('run', () => {
       path.join(home.user, '.claude', 'settings.json'),
       JSON.stringify({ env: { HTTPS_PROXY: 'http://proxy.example:3128' } }),
     );
-    const { argv, env } = await seen([claude, '-p', 'hello']);
+    const run = await home.run(['run', claude, '-p', 'hello']);
+    const { argv, env } = JSON.parse(run.stdout) as Seen;
     expect(argv).toEqual(['--settings', expect.stringContaining('claude-settings.json'), '-p', 'hello']);
     const settings = JSON.parse(await readFile(argv[1] as string, 'utf8')) as { env: Record<string, string> };
     expect(settings.env['HTTPS_PROXY']).toBe(env['HTTPS_PROXY']);
     expect(argv.join(' ')).not.toContain(new URL(env['HTTPS_PROXY'] as string).password);
+
+    // The daemon was started before the settings named one.
+    const says = 'the daemon still uses no proxy, not http://proxy.example:3128; comet-cc restart changes that';
+    expect(run.stderr).toBe(`comet-cc: ${says}\n`);
+    expect((await home.run(['doctor'])).stdout).toContain(says);
+    expect((await home.run(['status'])).stdout).toContain(`problem: ${says}`);
 
     // Claude Code takes one --settings, so a CA of the settings would win, and nothing would be reached.
     const certs = makeTestCerts(['proxy.example']);
