@@ -5,9 +5,10 @@ import { CometError, getMessage, getOnly } from '../common/errors.ts';
 import { LruMap } from '../common/map.ts';
 import { toRecord } from '../common/text.ts';
 import { getStatements } from './facts.ts';
-import { getTeammate, getTitle, isWaitingDraft, type MemoryNode, type StatedItem } from './model/node.ts';
+import { getTeammate, getTitle, isWaitingDraft, type MemoryNode } from './model/node.ts';
 import { parseTask, patchTask } from './model/task.ts';
 import type { MemoryParts } from './parts.ts';
+import { withClosed } from './recall/project-state.ts';
 import type { Bus } from './share/bus.ts';
 import { checkHeld, checkMachines, getCards, getMachines, type JoinRequest } from './share/join.ts';
 import { createLooked, newState, type ShareOptions, type ShareState, type StateFile } from './share/parts.ts';
@@ -15,7 +16,6 @@ import { openShare, type Share } from './share/service.ts';
 import { createSharedPages } from './share-pages.ts';
 import { createSharedTurns } from './share-turns.ts';
 import type { Activity } from './tasks/judge.ts';
-import { isNearDuplicate } from './text/paraphrase.ts';
 
 const TICK_MS = 15_000;
 /** A session that begins looks for news that are older than this. */
@@ -61,7 +61,9 @@ function createOpener(parts: Parts, signal: AbortSignal) {
     ...{ nodes: () => [...catalogue.every()], revision: catalogue.revision },
     async save(nodes: readonly MemoryNode[]): Promise<void> {
       const fresh = nodes.filter(({ node_id, project }) => catalogue.get(node_id)?.project !== project);
-      await parts.store.save(nodes.map((node) => withClosed(node, catalogue.get(node.node_id))));
+      // What was ended here in a teammate's memory stays so when its publisher changes the memory.
+      const kept = (node: MemoryNode): MemoryNode => withClosed(node, [catalogue.get(node.node_id) ?? node]);
+      await parts.store.save(nodes.map((node) => (getTeammate(node) === null ? node : kept(node))));
       // What a teammate says makes no facts.
       const own = fresh.filter((node) => node.kind === 'turn' && node.facts.length > 0 && getTeammate(node) === null);
       for (const node of own)
@@ -136,17 +138,6 @@ function createOpener(parts: Parts, signal: AbortSignal) {
       });
     },
   };
-}
-
-/** What was ended here in a teammate's memory stays so when its publisher changes the memory. */
-function withClosed(node: MemoryNode, here: MemoryNode | undefined): MemoryNode {
-  const over = [...(here?.open ?? []), ...(here?.decisions ?? [])].filter(({ closed }) => closed !== undefined);
-  if (over.length === 0 || getTeammate(node) === null) return node;
-  const close = <T extends StatedItem>(item: T): T => {
-    const same = over.find(({ text }) => isNearDuplicate(text, item.text));
-    return same === undefined ? item : { ...item, closed: same.closed };
-  };
-  return { ...node, open: node.open?.map(close), decisions: node.decisions?.map(close) };
 }
 
 /** Steps one after the other; what fails is said in `status`. */

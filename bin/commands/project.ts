@@ -48,7 +48,12 @@ export function registerProject(program: Command, context: Context): void {
     .argument('[dir]', 'a folder of the repository', '.')
     .jsonAction('document', async (dir: string, flags: Flags) => {
       requireUser(context);
-      const left = await (await openFolders()).remove(resolveDirectory(dir));
+      const folders = await openFolders();
+      const joined = folders.joinedBy(resolveDirectory(dir));
+      const left = joined.map(({ remote }) => remote);
+      if (left.length === 0)
+        throw new CometError('not_found', 'this folder has joined nothing; see comet-cc project ls');
+      await folders.add(joined, false);
       const kept = `what was kept meanwhile stays with ${left.map(oneLine).join(', ')}`;
       term.print(flags, { left }, () => [`this folder has its own memory again; ${kept}`]);
     });

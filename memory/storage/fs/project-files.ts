@@ -4,7 +4,6 @@ import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { unescape as decode } from 'node:querystring';
 import { createSemaphore } from '../../../common/async.ts';
-import { CometError } from '../../../common/errors.ts';
 import { ensureDir, readFileIfPresent, readSmallFile, replaceFile } from '../../../common/files.ts';
 import { LruMap } from '../../../common/map.ts';
 import { isDirectoryName, resolveDirectory } from '../../../common/paths.ts';
@@ -241,17 +240,6 @@ export function openJoinedFolders(file: string) {
     return entries.findLast(([at, folders]) => path.isAbsolute(at) && folders.includes(folder))?.[0] ?? folder;
   }
 
-  async function rewrite(change: (joined: Record<string, readonly string[]>) => void): Promise<void> {
-    await ensureDir(path.dirname(file));
-    for (;;) {
-      const before = await readFileIfPresent(file);
-      const joined = { ...parseFolders(before) };
-      change(joined);
-      // Another command may have changed it meanwhile.
-      if (await replaceFile(file, before, `${JSON.stringify(joined, null, 2)}\n`)) return;
-    }
-  }
-
   return {
     exists: (): boolean => getStat(file) !== null,
     /** Another one after each change. */
@@ -262,28 +250,30 @@ export function openJoinedFolders(file: string) {
     ofPath,
     /** To be added where `directory` was `before`, which may be gone: a folder above it is another project. */
     moved: (before: string, directory: string) => ({ remote: ofPath(before), common: getProjectFolder(directory) }),
-    all: (): RemoteFolders =>
-      Object.fromEntries(Object.entries(load().joined).filter(([, folders]) => folders.length > 0)),
-    /** @throws CometError `unsafe_file`, or the error of the disk */
-    add: (repositories: readonly { readonly remote: string; readonly common: string }[]): Promise<void> =>
-      rewrite((joined) => {
-        for (const { remote, common } of repositories) {
-          const folders = [...new Set([...(joined[remote] ?? []), common])];
-          // Of two that a folder joined by its path the last one counts.
-          delete joined[remote];
-          joined[remote] = folders;
-        }
-      }),
-    /** Takes the folder out of all that it joined, and gives their names. @throws as `add`; `not_found` for none */
-    async remove(directory: string): Promise<readonly string[]> {
+    all: (): RemoteFolders => load().joined,
+    /** All that a folder joined. */
+    joinedBy(directory: string) {
       const own = [getRepository(directory)?.common, getProjectFolder(directory)];
-      const left = Object.keys(load().joined).filter((at) => load().joined[at]?.some((each) => own.includes(each)));
-      if (left.length === 0)
-        throw new CometError('not_found', 'this folder has joined nothing; see comet-cc project ls');
-      await rewrite((joined) => {
-        for (const at of left) joined[at] = joined[at]?.filter((each) => !own.includes(each)) ?? [];
-      });
-      return left;
+      return Object.entries(load().joined).flatMap(([remote, folders]) =>
+        folders.filter((common) => own.includes(common)).map((common) => ({ remote, common })),
+      );
+    },
+    /** @param isJoined  false: they leave what they joined. @throws CometError `unsafe_file`, or the error of the disk */
+    async add(repositories: readonly { readonly remote: string; readonly common: string }[], isJoined = true) {
+      await ensureDir(path.dirname(file));
+      for (;;) {
+        const before = await readFileIfPresent(file);
+        const joined: Record<string, readonly string[]> = { ...parseFolders(before) };
+        for (const { remote, common } of repositories) {
+          const others = joined[remote]?.filter((each) => each !== common) ?? [];
+          // Of two that a folder joined by its path the last one counts.
+          if (isJoined || others.length === 0) delete joined[remote];
+          if (isJoined) joined[remote] = [...others, common];
+          else if (others.length > 0) joined[remote] = others;
+        }
+        // Another command may have changed it meanwhile.
+        if (await replaceFile(file, before, `${JSON.stringify(joined, null, 2)}\n`)) return;
+      }
     },
   };
 }

@@ -161,9 +161,11 @@ test('a folder has a project of its own until the user lets it join that of its 
     'git.example/me/shop',
   );
   await joined.add([{ remote: 'git.example/me/shop', common: path.join(unpacked, '.git') }]);
-  expect(await joined.remove(path.join(own, 'src'))).toEqual(['git.example/me/shop']);
+  const left = [{ remote: 'git.example/me/shop', common: path.join(own, '.git') }];
+  expect(joined.joinedBy(path.join(own, 'src'))).toEqual(left);
+  await joined.add(left, false);
   expect([own, unpacked].map(getProject)).toEqual([own, 'git.example/me/shop']);
-  await expect(joined.remove(own)).rejects.toMatchObject({ code: 'not_found' });
+  expect(joined.joinedBy(own)).toEqual([]);
 });
 
 test('a folder that was moved has the memory of what it was before, once the user says so', async () => {
@@ -183,7 +185,10 @@ test('a folder that was moved has the memory of what it was before, once the use
   expect([first, path.join(second, 'src'), third].map(getProject)).toEqual([first, first, third]);
   await joined.add([{ remote: joined.ofPath(second), common: third }]);
   expect(getProject(third)).toBe(first);
-  expect(await joined.remove(second)).toEqual([path.join(root, 'mistyped'), first]);
+  const left = joined.joinedBy(second);
+  expect(left.map(({ remote }) => remote)).toEqual([path.join(root, 'mistyped'), first]);
+  await joined.add(left, false);
+  expect(Object.keys(joined.all())).toEqual([first]);
   expect([second, third].map(getProject)).toEqual([second, first]);
 });
 
