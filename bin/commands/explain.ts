@@ -159,9 +159,9 @@ function listed(receipts: readonly NamedReceipt[], width: number, nowMs: number)
   return table(receipts, width, [
     { title: 'ID', cell: ({ request_id }) => request_id.slice(0, 8) },
     { title: 'WHEN', cell: ({ at }) => localTime(Date.parse(at), nowMs) },
-    { title: 'STATUS', cell: ({ status }) => (status === 0 ? '-' : String(status)), right: true },
-    { title: 'TOKENS', cell: ({ economics }) => amount(economics.sent_tokens), right: true },
-    { title: 'SAVED', cell: saved, right: true },
+    { title: 'STATUS', cell: ({ status }) => (status === 0 ? '-' : String(status)), right: true, spare: true },
+    { title: 'TOKENS', cell: ({ economics }) => amount(economics.sent_tokens), right: true, spare: true },
+    { title: 'SAVED', cell: saved, right: true, spare: true },
     { title: 'PROMPT', cell: ({ prompt, class: kind }) => prompt || `(${KINDS[kind] ?? 'not kept'})`, stretch: true },
     ...(sessions.size > 1 && width >= SESSIONS_FROM_WIDTH ? [session] : []),
   ]);

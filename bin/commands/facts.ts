@@ -127,7 +127,7 @@ export function factLines(facts: readonly FactView[], width: number, projects: b
     ...(projects ? [{ title: 'PROJECT', cell: name }] : []),
     { title: 'CONCEPT', cell: ({ concept }) => concept },
     { title: 'FACT', cell: ({ value }) => oneLine(value), stretch: true },
-    { title: 'STRENGTH', cell: ({ salience }) => percent(salience), right: true },
+    { title: 'STRENGTH', cell: ({ salience }) => percent(salience), right: true, spare: true },
   ]);
 }
 

@@ -100,10 +100,10 @@ export function sessionLines(sessions: readonly SessionView[], width: number, no
   return table(sessions, width, [
     { title: 'SESSION', cell: (session) => oneLine(session.session_id).slice(0, 8) },
     { title: 'WHEN', cell: (session) => ago(Date.parse(session.updated_at), nowMs) },
-    { title: 'STATUS', cell: (session) => session.status },
-    { title: 'TURNS', cell: (session) => String(session.turns), right: true },
-    { title: 'MEMORIES', cell: (session) => String(session.node_ids.length), right: true },
+    { title: 'STATUS', cell: (session) => session.status, spare: true },
+    { title: 'TURNS', cell: (session) => String(session.turns), right: true, spare: true },
+    { title: 'MEMORIES', cell: (session) => String(session.node_ids.length), right: true, spare: true },
     { title: 'TITLE', cell: (session) => oneLine(session.title), stretch: true },
-    { title: 'PROJECT', cell: (session) => projectName(session.project), stretch: true },
+    { title: 'PROJECT', cell: (session) => projectName(session.project), stretch: true, spare: true },
   ]);
 }

@@ -196,7 +196,7 @@ export function taskLines(tasks: readonly TaskView[], { nowMs, width, projects }
     { title: '#', cell: (_, row) => String(row + 1), right: true },
     { title: 'ID', cell: ({ id }) => id },
     { title: 'WHEN', cell: (task) => oneLine(getState(task, nowMs)) },
-    { title: 'MODE', cell: ({ mode }) => mode },
+    { title: 'MODE', cell: ({ mode }) => mode, spare: true },
     { title: 'TASK', cell: getTitle, stretch: true },
   ]);
 }

@@ -46,6 +46,8 @@ export interface Column<Row> {
   /** Takes what the others leave, at least 12 columns. */
   readonly stretch?: boolean;
   readonly right?: boolean;
+  /** Left out where the terminal is too narrow for all. */
+  readonly spare?: boolean;
   /** Colours a cell once it has its width. */
   readonly paint?: (text: string, row: Row) => string;
 }
@@ -63,6 +65,9 @@ export function table<Row>(rows: readonly Row[], width: number, columns: readonl
   const widths = columns.map((column, at) =>
     column.stretch ? Math.min(natural[at] as number, Math.max(12, left)) : (natural[at] as number),
   );
+  const isNarrow = widths.reduce((sum, each) => sum + each + 2, -2) > width;
+  const spare = isNarrow ? columns.findLast((column) => column.spare) : undefined;
+  if (spare !== undefined) return table(rows, width, columns.toSpliced(columns.indexOf(spare), 1));
   const line = (texts: readonly string[], row?: Row): string =>
     columns
       .map((column, at) => {

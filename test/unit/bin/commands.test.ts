@@ -256,6 +256,11 @@ describe('session ls', () => {
       node_ids: ['a', 'b'],
     } as const;
     expect(sessionLines([session], 80, NOW)[1]).toBe('s1       1 h ago  active     12         2  Set up staging  shop');
+    // A narrow terminal wraps no line.
+    expect(sessionLines([session], 40, NOW)).toEqual([
+      'SESSION  WHEN     STATUS  TITLE',
+      's1       1 h ago  active  Set up staging',
+    ]);
   });
 });
 
