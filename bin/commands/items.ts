@@ -5,12 +5,13 @@ import { oneLine } from '../../common/text.ts';
 import { ago } from '../../engine/api/index.ts';
 import type { Item } from '../../memory/index.ts';
 import { addCommand, type CommandFlags, type Context, printOrigin } from '../context.ts';
+import { parseCount } from '../terminal/format.ts';
 import { displayWidth, wrapped } from '../terminal/table.ts';
 import type { Look } from '../terminal/term.ts';
 import { rowIds, saveRows } from './memory/ids.ts';
 import { projectName } from './memory/list.ts';
 
-type Flags = CommandFlags<'all', 'project'>;
+type Flags = CommandFlags<'all', 'project' | 'limit'>;
 
 interface Words {
   readonly kind: 'todo' | 'decision';
@@ -45,9 +46,11 @@ function registerItems(command: ReturnType<typeof addCommand>, context: Context,
   command
     .option('--project <dir>', 'the project of this folder', '.')
     .option('--all', 'of every project')
+    .option('--limit <n>', 'number of items, the newest first')
     .jsonAction('array', async (flags: Flags) => {
       const projectDir = flags.all ? undefined : resolveDirectory(flags.project ?? '.');
-      const items = (await context.engine.call('items/list', { projectDir })).filter(({ kind }) => kind === words.kind);
+      const all = (await context.engine.call('items/list', { projectDir })).filter(({ kind }) => kind === words.kind);
+      const items = all.slice(0, flags.limit === undefined ? undefined : parseCount(flags.limit, '--limit'));
       if (flags.json) return term.json(items);
       if (items.length === 0) return term.say(flags.all ? words.none : `${words.none} here; --all: every project`);
       await saveRows(context, words.kind, items);

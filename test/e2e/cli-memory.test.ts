@@ -264,6 +264,8 @@ describe('memory', () => {
     const at = ['--project', plan.cwd];
     const decided = (await home.json(['decisions', ...at, '--json'])) as Item[];
     expect(decided.map(({ text }) => text)).toContainEqual(expect.stringContaining('thumbnail service'));
+    expect(await home.json(['decisions', ...at, '--limit', '1', '--json'])).toEqual(decided.slice(0, 1));
+    expect((await home.run(['todo', ...at, '--limit', 'none'])).code).toBe(2);
     await home.json(['todo', 'add', 'Renew the gateway key by Friday', ...at, '--json']);
     const { stdout } = await home.run(['todo', ...at]);
     const row = stdout.split('\n').findIndex((line) => line.includes('Renew the gateway key'));
