@@ -37,7 +37,7 @@ async function setKey(context: Context, name: string, text: string): Promise<voi
   const { guardStatus } = await import('../../engine/lifecycle/index.ts');
   const { key, variable } = findKey(name);
   await writeSetting(context.env, name, text);
-  context.term.say(`${key} is ${text} in ${context.paths.configFile}`);
+  context.term.say(`${key} is ${text === '' ? 'empty' : text} in ${context.paths.configFile}`);
   if (context.env[variable]) context.term.say(`${variable} is set in the environment and overrides it`);
   const guard = await guardStatus(context.paths.guardSocket).catch(() => null);
   // A restart without it keeps the port, which open sessions use.

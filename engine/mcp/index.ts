@@ -472,7 +472,7 @@ function sessionsText(sessions: readonly SessionView[]): string {
   return sessions
     .map(
       ({ session_id, updated_at, status, turns, node_ids }) =>
-        `${oneLine(session_id)}  ${updated_at.slice(0, 16).replace('T', ' ')}  ${status}  ${turns} turns, ${node_ids.length} memories`,
+        `${oneLine(session_id)}  ${updated_at.slice(0, 16).replace('T', ' ')}  ${status}  ${formatCount(turns, 'turn')}, ${formatCount(node_ids.length, 'memory', 'memories')}`,
     )
     .join('\n');
 }

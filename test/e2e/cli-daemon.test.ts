@@ -82,6 +82,7 @@ describe('one daemon', () => {
     expect(told.stderr).toContain(`comet-cc restart --port ${port}`);
     const set = await daemon.run(['config', 'set', 'port', String(port)]);
     expect(set.stderr).toContain(`apply it with: comet-cc restart --port ${port}`);
+    expect((await daemon.run(['config', 'set', 'library.dir', ''])).stderr).toMatch(/^library\.dir is empty in \//);
     const moved = (await daemon.json(['restart', '--port', String(port), '--json'])) as Status;
     expect(moved.proxy.port).toBe(port);
   });

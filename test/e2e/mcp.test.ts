@@ -179,7 +179,7 @@ describe('comet-cc mcp', () => {
     expect(resources.map(({ uri }) => uri)).toEqual(['memory://nodes', 'memory://sessions']);
     expect((await mcp.client.listResourceTemplates()).resourceTemplates[0]?.uriTemplate).toBe('memory://node/{id}');
     expect(await read('memory://nodes')).toContain(node?.node_id);
-    expect(await read('memory://sessions')).toContain(plan.sessionId);
+    expect(await read('memory://sessions')).toMatch(new RegExp(`^${plan.sessionId}  .*  3 turns, 1 memory$`, 'm'));
     expect(await read(`memory://node/${node?.node_id}`)).toContain(node?.summary.slice(0, 60));
   });
 });
