@@ -14,7 +14,7 @@ export function registerService(program: Command, context: Context): void {
     const { installService } = await import('../../install/service/index.ts');
     const plan = await planned(context);
     const running = await guardStatus(context.paths.guardSocket);
-    await installService(context.paths, plan, term.out);
+    await installService(context.paths, plan, term.out, running !== null);
     await rememberProxy(context.paths, context.env);
     if (running === null || running.pass_through) return term.out(`${plan.manager} starts comet-cc from now on`);
     term.say('comet-cc is already running; the service starts it from the next login on');

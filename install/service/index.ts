@@ -20,16 +20,20 @@ export async function inspectService(plan: ServicePlan) {
 
 /**
  * Writes the service file and registers it with the manager; restores the former state when that fails.
+ * @param isRunning  a daemon runs, which is not ended
  * @throws CometError `service_failed`, `unsafe_file` where the user has a file of that name
  */
-export async function installService(paths: HomePaths, plan: ServicePlan, log: Log): Promise<void> {
+export async function installService(paths: HomePaths, plan: ServicePlan, log: Log, isRunning = false): Promise<void> {
   await assertManager(plan);
   const { file } = plan;
   const before = await readOwnFile(file, MARK);
   await writeOwnFile(paths, { file, content: plan.content, mark: MARK });
   log(`wrote ${file}`);
   try {
-    for (const command of plan.install) await run(command, log);
+    // launchd refuses a service that it has. Of one that runs it reads the file again at the next login.
+    const isHeld = plan.manager === 'launchd' && (await succeeds(plan.running));
+    const again = isRunning ? [] : [...plan.remove, ...plan.install];
+    for (const command of isHeld ? again : plan.install) await run(command, log);
   } catch (error) {
     if (before === null) await removeOwnFile(paths, file);
     else await writeOwnFile(paths, { file, content: before, mark: MARK });
