@@ -32,3 +32,12 @@ function running(values: readonly number[]): number[] {
     return sum;
   });
 }
+
+const DAY_MS = 86_400_000;
+
+/** Place of "2026-11-02" on the axis: days, since in some time zones a day of the year has no midnight. */
+export const dayNumber = (day: string): number => Date.parse(day) / DAY_MS;
+
+export function dayName(number: number, form: Intl.DateTimeFormatOptions = {}, language?: string): string {
+  return new Intl.DateTimeFormat(language, { ...form, timeZone: 'UTC' }).format(number * DAY_MS);
+}

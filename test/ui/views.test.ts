@@ -315,6 +315,27 @@ describe.skipIf(BROWSER_MISSING !== '')('the dashboard', () => {
     await rows.getByText('$').first().waitFor({ state: 'detached' });
   });
 
+  it('names each day below the chart once, also one without a midnight', async () => {
+    const page = await rig.context.newPage();
+    const client = await rig.context.newCDPSession(page);
+    await client.send('Emulation.setTimezoneOverride', { timezoneId: 'Africa/Cairo' });
+    await page.addInitScript(`const draw = CanvasRenderingContext2D.prototype.fillText;
+      CanvasRenderingContext2D.prototype.fillText = function (...args) {
+        (window.drawn ??= []).push(args[0]);
+        return draw.apply(this, args);
+      }`);
+    const days = [20, 21, 22, 23, 24, 25, 26, 27].map((day) => `2026-04-${day}`);
+    await page.route('**/v1/ui/savings', async (route) => {
+      const { result } = await (await route.fetch()).json();
+      const [row] = result.days;
+      await route.fulfill({ json: { result: { ...result, days: days.map((day) => ({ ...row, day })) } } });
+    });
+    await page.goto(`${rig.url}#/savings`);
+    await page.locator('.chart canvas').waitFor();
+    const read = () => page.evaluate<string[]>("window.drawn.filter((text) => text.startsWith('Apr')).slice(-8)");
+    await expect.poll(read).toEqual(days.map((day) => `Apr ${day.slice(-2)}`));
+  });
+
   it('keeps the buttons of a memory in sight, however long its title, and wraps long values', async () => {
     const { node } = await rig.engine.call('nodes/remember', { text: 'The lift is slow', projectDir: PROJECT_DIR });
     const long = 'long'.repeat(1_000);

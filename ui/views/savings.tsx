@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { type Column, getColumns, inUnit } from '../chart.ts';
+import { type Column, dayName, dayNumber, getColumns, inUnit } from '../chart.ts';
 import { useQuery } from '../client.ts';
 import { amount, money, projectName, share } from '../format.ts';
 import { List } from '../list.tsx';
@@ -10,8 +10,6 @@ import { getHash } from '../route.ts';
 import type { Row, UiSavings } from '../types.ts';
 
 const UNITS = ['money', 'tokens'] as const;
-const DAY_S = 86_400;
-const STEPS_S = [1, 2, 3, 7, 14, 30, 60, 90, 180, 365].map((days) => days * DAY_S);
 type Unit = (typeof UNITS)[number];
 const BY = ['day', 'session', 'project'] as const;
 
@@ -63,8 +61,8 @@ function Chart({ columns, days, unit }: { columns: readonly Column[]; days: read
     const element = place.current as HTMLDivElement;
     const style = getComputedStyle(element);
     const color = (name: string): string => style.getPropertyValue(name).trim();
-    const times = days.map((day) => new Date(`${day}T00:00`).getTime() / 1_000);
-    const [first = 0, last = 0] = [times[0], times.at(-1)];
+    const numbers = days.map(dayNumber);
+    const [first = 0, last = 0] = [numbers[0], numbers.at(-1)];
     const show = unit === 'money' ? money : amount;
     const axis = { stroke: color('--muted'), grid: { stroke: color('--line'), width: 1 }, ticks: { show: false } };
     const options: UPlot.Options = {
@@ -74,15 +72,19 @@ function Chart({ columns, days, unit }: { columns: readonly Column[]; days: read
       legend: { live: true },
       scales: {
         // One day alone has no width.
-        x: { time: true, range: () => (first === last ? [first - 3 * DAY_S, last + 3 * DAY_S] : [first, last]) },
+        x: { time: false, range: () => (first === last ? [first - 3, last + 3] : [first, last]) },
       },
       axes: [
         // A step below a day would write the same day twice.
-        { ...axis, space: 80, incrs: STEPS_S, values: [[DAY_S, '{MMM} {DD}', null, null, null, null, null, null, 1]] },
+        {
+          ...axis,
+          ...{ space: 80, incrs: [1, 2, 3, 7, 14, 30, 60, 90, 180, 365] },
+          values: (_, ticks) => ticks.map((tick) => dayName(tick, { month: 'short', day: '2-digit' }, 'en')),
+        },
         { ...axis, size: 70, values: (_, ticks) => ticks.map(show) },
       ],
       series: [
-        { label: 'day', value: (_, at) => (at === null ? '–' : new Date(at * 1_000).toLocaleDateString()) },
+        { label: 'day', value: (_, at) => (at === null ? '–' : dayName(at)) },
         ...columns.map(({ name, tone }) => ({
           label: name,
           stroke: color(tone),
@@ -92,7 +94,7 @@ function Chart({ columns, days, unit }: { columns: readonly Column[]; days: read
         })),
       ],
     };
-    const plot = new UPlot(options, [times, ...columns.map(({ values }) => [...values])], element);
+    const plot = new UPlot(options, [numbers, ...columns.map(({ values }) => [...values])], element);
     const resize = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: 220 }));
     resize.observe(element);
     return () => {
