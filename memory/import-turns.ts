@@ -212,8 +212,7 @@ async function writeTurns(
     tally.modelTokens += callTokens(texts);
   }
   if (request.dryRun) return;
-  const isNew = ({ turn }: Fresh): boolean => !turnRegistry.isRecorded(turn.turnId);
-  const added = batch.filter(isNew);
+  const added = batch.filter(({ turn }) => !turnRegistry.isRecorded(turn.turnId));
   await Promise.all(
     added.map(async ({ turn, text }) => {
       const record = await journal.append(turn);

@@ -66,9 +66,8 @@ function registerItems(command: ReturnType<typeof addCommand>, context: Context,
       if (said === '') throw new CometError('usage', `${command.name()} add expects a sentence`);
       // Claude Code names itself to the commands that Claude runs; a program that somebody else started has no terminal.
       const isTyped = !context.env['CLAUDECODE'] && process.stdin.isTTY === true;
-      const projectDir = resolveDirectory(flags.project ?? '.');
-      const added = { kind: words.kind, text: said, projectDir, typed: isTyped };
-      const item = await context.engine.call('items/add', added);
+      const added = { kind: words.kind, text: said, projectDir: resolveDirectory(flags.project ?? '.') };
+      const item = await context.engine.call('items/add', { ...added, typed: isTyped });
       term.print(flags, item, () => [`noted ${item.id}  ${oneLine(item.text)}`]);
     });
 }

@@ -31,8 +31,7 @@ export function registerResume(program: Command, context: Context): void {
     .option('--project <dir>', 'only the pause of the project of this directory')
     .jsonAction('document', async (flags: Flags) => {
       const { resume, pauseLines } = await openSwitch(context);
-      const project = flags.project === undefined ? null : await projectKey(context, flags.project);
-      const left = await resume(project);
+      const left = await resume(flags.project === undefined ? null : await projectKey(context, flags.project));
       const lines = pauseLines(left);
       const none = ['memory is on, unless a .comet-cc.json says otherwise'];
       context.term.print(flags, left, () => (lines.length === 0 ? none : lines));

@@ -62,8 +62,7 @@ const splitOptions = (args: readonly string[]): string[] => args.flatMap((arg) =
 /** Whether a person reads stderr: with -p it may be collected by a program, and with JSON, which implies -p, it is. */
 export function isTold(args: readonly string[], isTerminal: boolean): boolean {
   const words = splitOptions(args);
-  const format = words.find((_, at) => words[at - 1] === '--output-format') ?? '';
-  if (format.includes('json')) return false;
+  if (words.find((_, at) => words[at - 1] === '--output-format')?.includes('json')) return false;
   return isTerminal || !args.some((arg) => arg === '-p' || arg === '--print');
 }
 

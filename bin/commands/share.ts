@@ -211,8 +211,7 @@ function registerEnd(share: Command, context: Context): void {
     .jsonAction('document', async (flags: Flags) => {
       requireUser(context);
       if (!flags.yes && !(await confirmed('Stop sharing and remove what this machine published?'))) return;
-      const env = credentials(context.env);
-      const { problem } = await getEngine(context.paths).call('share/leave', { env });
+      const { problem } = await getEngine(context.paths).call('share/leave', { env: credentials(context.env) });
       const removed = problem === '';
       term.print(flags, { removed, problem }, () => ['nothing is shared any more; what came from others stays here']);
       const again = `what this machine published is still there: ${problem}; to try again: comet-cc share leave`;

@@ -80,13 +80,11 @@ export function registerRestart(program: Command, context: Context): void {
   addCommand(program, 'restart', 'stop and start on the same port; sessions that use it continue', 'comet-cc restart')
     .option('--port <n>', 'move to another port', parsePort)
     .jsonAction('document', async ({ json, ...flags }: Omit<Flags, 'foreground'>) => {
-      const running = await guardStatus(context.paths.guardSocket);
-      const port = flags.port ?? running?.port;
+      const port = flags.port ?? (await guardStatus(context.paths.guardSocket))?.port;
       // What keeps a daemon from starting must be said while the old one still runs.
       const setup = await prepareDaemon(context, { ...flags, ...(port === undefined ? {} : { port }) });
       context.term.progress('restarting…');
       await stopDaemon(context.paths, { restarts: true });
-      const started = await startDaemon(setup);
-      await reportStart(context, started, { ...flags, json });
+      await reportStart(context, await startDaemon(setup), { ...flags, json });
     });
 }

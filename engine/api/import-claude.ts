@@ -63,8 +63,7 @@ export function createClaudeImport(deps: ClaudeImportDeps) {
   async function run(input: Input) {
     if (progress !== null)
       throw new CometError('not_allowed', 'an import is running; comet-cc status says how far it is, then try again');
-    const withModel = input.llm === 'claude';
-    if (withModel && !hasModel)
+    if (input.llm === 'claude' && !hasModel)
       throw new CometError('usage', 'the daemon asks no model (llm: local or off); set llm to claude and restart it');
     // A second one may not begin while the folder is listed.
     progress = { file: input.claudeDir, done: 0, total: 1, turns: 0 };

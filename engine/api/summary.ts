@@ -131,8 +131,7 @@ export async function nameReceipts(
 ): Promise<NamedReceipt[]> {
   const { library } = memory;
   const ids = [...new Set(receipts.map(({ session_id }) => session_id))];
-  const read = ids.map(async (id) => [id, await library.prompts(id)] as const);
-  const prompts = new Map(await Promise.all(read));
+  const prompts = new Map(await Promise.all(ids.map(async (id) => [id, await library.prompts(id)] as const)));
   const own = await titles.of(ids);
   return receipts.map((receipt) => {
     const promptInfo = prompts.get(receipt.session_id) ?? {};

@@ -73,8 +73,7 @@ export async function findOtherApi(env: NodeJS.ProcessEnv): Promise<string | und
 
 /** Whether `command` is Claude Code, in whatever directory. */
 export function isClaude(command: string, claudeBin: string): boolean {
-  const name = path.basename(command).replace(/\.(exe|cmd)$/i, '');
-  return name === 'claude' || command === claudeBin;
+  return command === claudeBin || path.basename(command).replace(/\.(exe|cmd)$/i, '') === 'claude';
 }
 
 export function claudeDirectory(env: NodeJS.ProcessEnv): string {

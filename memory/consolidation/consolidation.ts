@@ -314,8 +314,7 @@ async function apply(parts: Parts, pass: Pass, last: DreamLedger | null): Promis
     const isEdited = pages.some(({ name, before }) => (texts?.texts.get(name) ?? null) !== before);
     if (moved || isEdited) return null;
     // What is not in a snapshot needs none: index and inbox.
-    const isSame = changes.length + merged.changed.size === 0;
-    const snapshot = isSame ? null : await snapshooter.take('consolidate');
+    const snapshot = changes.length + merged.changed.size === 0 ? null : await snapshooter.take('consolidate');
     const ledger = getLedger(pass, last, snapshot);
     const written = await writeChange({ snapshot: snapshot ?? '', changes, pages, former: last }, ledger, parts);
     if (written === null) return null;

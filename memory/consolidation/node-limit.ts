@@ -87,8 +87,7 @@ export function mergePairText([older, newer]: OldPair): Pick<MemoryNode, 'summar
 function getBoth(one: string, other: string, between: string, most: number): string {
   if (one === '' || other === '' || one === other) return clip(one || other, most);
   const room = most - between.length;
-  const half = Math.floor(room / 2);
-  const first = clip(one, Math.max(half, room - other.length));
+  const first = clip(one, Math.max(Math.floor(room / 2), room - other.length));
   return `${first}${between}${clip(other, room - first.length)}`;
 }
 

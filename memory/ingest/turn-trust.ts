@@ -116,8 +116,7 @@ function untyped(each: SourcedText, source: 'external' | 'client'): SourcedText 
 
 /** The client also says here what comes from elsewhere, and what was typed meanwhile. */
 function readSystemMessage(message: CapturedMessage, reading: Reading): void {
-  const texts = readUserTexts(findTexts(getBlocks(message)));
-  for (const own of texts)
+  for (const own of readUserTexts(findTexts(getBlocks(message))))
     readTexts(
       own.map((each) => untyped(each, 'client')),
       reading,
@@ -128,8 +127,7 @@ function readSystemMessage(message: CapturedMessage, reading: Reading): void {
 export function ownTexts(message: CapturedMessage): string[] {
   const blocks = getBlocks(message);
   const texts = blocks.filter(isText).map((block) => toText(block['text']));
-  const answers = blocks.length > texts.length ? 'tool' : null;
-  const read = readUserTexts(texts, { answers });
+  const read = readUserTexts(texts, { answers: blocks.length > texts.length ? 'tool' : null });
   return texts.filter((text, at) => isContinuation(text) || (read[at] ?? []).some(({ source }) => source === 'typed'));
 }
 

@@ -159,8 +159,7 @@ export function fileMarks(links: readonly string[]): FileMark[] {
 export function latestMarks(marks: readonly FileMark[]): FileMark[] {
   const latest = new Map<string, FileMark>();
   for (const mark of marks) {
-    const before = latest.get(mark.path);
-    if (before === undefined || mark.sha256 !== '') latest.set(mark.path, mark);
+    if (mark.sha256 !== '' || !latest.has(mark.path)) latest.set(mark.path, mark);
   }
   return [...latest.values()];
 }

@@ -29,8 +29,7 @@ export function createWriter(context: ShareContext) {
 
   /** As another machine, or from the beginning: everything that leaves is queued once more. */
   async function startOver(why: 'copy' | 'lost', identity: Partial<ShareState> = {}): Promise<void> {
-    const restarted = { why, at: new Date(context.now()).toISOString() };
-    await keep({ ...withoutLog(state()), ...identity, restarted });
+    await keep({ ...withoutLog(state()), ...identity, restarted: { why, at: new Date(context.now()).toISOString() } });
     await queue(context);
   }
 

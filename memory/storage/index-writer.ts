@@ -261,6 +261,5 @@ export function contentDigest(node: MemoryNode): string {
   const { node_id, session_id, project, origin, valid_from, summary, trigger, topic_tags, facts, turns } = node;
   const detail = node.detailed_summary === null ? [] : [node.detailed_summary];
   const texts = [summary, trigger, contentTags(topic_tags), facts.map(({ concept, value }) => [concept, value])];
-  const content = [node_id, session_id, project, origin, valid_from, ...texts, turns, ...detail];
-  return sha256(JSON.stringify(content), 24);
+  return sha256(JSON.stringify([node_id, session_id, project, origin, valid_from, ...texts, turns, ...detail]), 24);
 }

@@ -86,8 +86,7 @@ export function groupActions(actions: readonly Action[]): ActionGroup[] {
   for (const { failed, ...action } of actions) {
     if (IDLE.test(action.tool)) continue;
     const key = `${action.act} ${action.tool} ${action.subject}`;
-    const group = groups.get(key);
-    groups.set(key, { ...action, count: (group?.count ?? 0) + 1, lastFailed: failed });
+    groups.set(key, { ...action, count: (groups.get(key)?.count ?? 0) + 1, lastFailed: failed });
   }
   return [...groups.values()].sort((a, b) => ACTS.indexOf(a.act) - ACTS.indexOf(b.act));
 }

@@ -89,8 +89,7 @@ function capped(token: string): string {
 function stem(word: string): string {
   if (word.length < 4) return word;
   if (word.length > 4 && word.endsWith('ies')) return `${word.slice(0, -3)}y`;
-  const single = singular(word);
-  const bare = withoutSuffix(single);
+  const bare = withoutSuffix(singular(word));
   return bare.length > 4 && bare.endsWith('e') ? bare.slice(0, -1) : bare;
 }
 

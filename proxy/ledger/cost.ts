@@ -132,8 +132,7 @@ export function createPrefixCache() {
       let done = countTokensAt(read);
       for (const at of new Set([...(read < 0 ? [] : [read]), ...breakpoints])) {
         const { key, ttl } = positions[at] as Position;
-        const entry = live(at);
-        const lives = entry?.ttl ?? ttl ?? '5m';
+        const lives = live(at)?.ttl ?? ttl ?? '5m';
         if (countTokensAt(at) < minTokens) continue;
         touched.push(put({ key, ttl: lives, expiresAtMs: atMs + TTL_MS[lives === '1h' ? '1h' : '5m'] }));
         if (at <= read) continue;
