@@ -164,10 +164,10 @@ export function createLibrary({ libraryBlock, ...parts }: Parts) {
     },
     /** Newest first; of one project where it is named. */
     listSessions: (filter?: { readonly projectDir?: string }) => started.then(() => sessions.list(filter)),
-    /** Prompts of a session by the key of their turn, redacted; {} for an unknown session. */
-    async prompts(sessionId: string): Promise<Readonly<Record<string, string>>> {
+    /** Prompts of a session with the key of their turn and when it was answered, redacted; [] for an unknown session. */
+    async prompts(sessionId: string) {
       const turns = await started.then(() => turnReader.turns(sessionId));
-      return Object.fromEntries(turns.map((turn) => [turn.key, withoutCommands(readTurn(turn).user)]));
+      return turns.map((turn) => ({ key: turn.key, atMs: turn.atMs, text: withoutCommands(readTurn(turn).user) }));
     },
     /** @throws CometError `not_found` */
     showSession: (id: string) => started.then(() => sessions.show(id)),

@@ -134,10 +134,12 @@ export async function nameReceipts(
   const prompts = new Map(await Promise.all(ids.map(async (id) => [id, await library.prompts(id)] as const)));
   const own = await titles.of(ids);
   return receipts.map((receipt) => {
-    const promptInfo = prompts.get(receipt.session_id) ?? {};
-    const [first = ''] = Object.values(promptInfo);
-    const prompt = oneLine(promptInfo[receipt.turn ?? ''] ?? '');
-    return { ...receipt, prompt, session_title: own.get(receipt.session_id) ?? clip(oneLine(first), TITLE_CHARS) };
+    const all = prompts.get(receipt.session_id) ?? [];
+    // Right behind a compaction, a prompt that the user took back has the key of the one in its place.
+    const near = all.filter(({ key }) => key === receipt.turn);
+    const { text = '' } = near.find(({ atMs }) => atMs >= Date.parse(receipt.at)) ?? near.at(-1) ?? {};
+    const session_title = own.get(receipt.session_id) ?? clip(oneLine(all[0]?.text ?? ''), TITLE_CHARS);
+    return { ...receipt, prompt: oneLine(text), session_title };
   });
 }
 

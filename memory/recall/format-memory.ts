@@ -24,10 +24,8 @@ export interface Showing {
  */
 export function memoryLine(node: NodeContent, passage: Passage | null, { note = '', past = false }: Showing = {}) {
   const mark = [validityNote(node), note].map((each) => (each === '' ? '' : ` ${each}`)).join('');
-  if (passage === null) {
-    const summary = past ? node.summary : (currentSummary(node) ?? node.summary);
-    return getLine(node, summary, LINE_CHARS, mark);
-  }
+  if (passage === null)
+    return getLine(node, past ? node.summary : (currentSummary(node) ?? node.summary), LINE_CHARS, mark);
   const { text, by, origin, asked } = passage;
   const quote = `“${neutralLine(text, PASSAGE_CHARS)}”`;
   const speaker = by === 'user' ? 'user: ' : by === 'call' ? 'tool call: ' : '';

@@ -127,8 +127,7 @@ function enterMessage(chain: Chain, line: Json, parent: Step | null): Step {
   const atMs = Date.parse(toText(line['timestamp'])) || (parent?.atMs ?? chain.last?.atMs ?? 0);
   const blocks = findBlocks(message['content']).filter(({ type }) => !toText(type).endsWith('thinking'));
   if (message['role'] === 'assistant') return enterAnswer(chain, message, { blocks, parent, atMs });
-  const isResult = blocks.some(({ type }) => type === 'tool_result');
-  const answerStep = isResult ? getAnswer(parent) : null;
+  const answerStep = blocks.some(({ type }) => type === 'tool_result') ? getAnswer(parent) : null;
   // Results of parallel calls are on lines of their own.
   if (answerStep?.results != null) {
     answerStep.results.blocks.push(...blocks);

@@ -72,7 +72,7 @@ test('requests are named by their prompt, without the commands of the client in 
   const turn = talk('/export talk.txt\n\nWhich port is it?', 'It is 5433.', { sessionId: 'abc-1', atMs: AT });
   memory.capture.captureTurns([first, turn]);
   await memory.capture.awaitCaptures('abc-1');
-  expect(await memory.library.prompts('abc-1')).toMatchObject({ [turn.key]: 'Which port is it?' });
+  expect((await memory.library.prompts('abc-1')).at(-1)).toMatchObject({ key: turn.key, text: 'Which port is it?' });
 });
 
 test('a session is named by any unambiguous start of its id', async () => {
