@@ -61,9 +61,7 @@ function createOpener(parts: Parts, signal: AbortSignal) {
     ...{ nodes: () => [...catalogue.every()], revision: catalogue.revision },
     async save(nodes: readonly MemoryNode[]): Promise<void> {
       const fresh = nodes.filter(({ node_id, project }) => catalogue.get(node_id)?.project !== project);
-      // What was ended here in a teammate's memory stays so when its publisher changes the memory.
-      const kept = (node: MemoryNode): MemoryNode => withClosed(node, [catalogue.get(node.node_id) ?? node]);
-      await parts.store.save(nodes.map((node) => (getTeammate(node) === null ? node : kept(node))));
+      await parts.store.save(nodes.map((node) => withEnds(node, catalogue.get(node.node_id))));
       // What a teammate says makes no facts.
       const own = fresh.filter((node) => node.kind === 'turn' && node.facts.length > 0 && getTeammate(node) === null);
       for (const node of own)
@@ -139,6 +137,10 @@ function createOpener(parts: Parts, signal: AbortSignal) {
     },
   };
 }
+
+/** What was ended here in a teammate's memory stays so when its publisher changes the memory. */
+const withEnds = (node: MemoryNode, here: MemoryNode | undefined): MemoryNode =>
+  here === undefined || getTeammate(node) === null ? node : withClosed(node, [here]);
 
 /** Steps one after the other; what fails is said in `status`. */
 function createExchange(parts: Parts, { pullAll, withShare, adopt, closeBus }: Opener, closing: AbortController) {

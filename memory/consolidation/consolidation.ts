@@ -311,8 +311,7 @@ async function apply(parts: Parts, pass: Pass, last: DreamLedger | null): Promis
       return now !== before && !isDeepStrictEqual(now, before);
     });
     const texts = pages.length === 0 ? null : await topicPages.files.load();
-    const isEdited = pages.some(({ name, before }) => (texts?.texts.get(name) ?? null) !== before);
-    if (moved || isEdited) return null;
+    if (moved || pages.some(({ name, before }) => (texts?.texts.get(name) ?? null) !== before)) return null;
     // What is not in a snapshot needs none: index and inbox.
     const snapshot = changes.length + merged.changed.size === 0 ? null : await snapshooter.take('consolidate');
     const ledger = getLedger(pass, last, snapshot);

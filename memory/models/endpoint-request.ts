@@ -130,8 +130,7 @@ const KEY = /^[\x21-\x7e]{1,8192}$/;
 export function createKeyedRequest(options: EndpointKeyOptions, maxChars: number) {
   const { baseUrl, keyEnv, keyCommand, env } = options;
   // OpenAI's key is sent to OpenAI only, unless the user configures otherwise.
-  const isOpenAi = new URL(baseUrl).hostname === 'api.openai.com';
-  const variable = keyEnv || (isOpenAi ? 'OPENAI_API_KEY' : '');
+  const variable = keyEnv || (new URL(baseUrl).hostname === 'api.openai.com' ? 'OPENAI_API_KEY' : '');
   let key = '';
 
   async function findKey(signal: AbortSignal): Promise<FoundKey> {

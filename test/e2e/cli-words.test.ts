@@ -62,6 +62,7 @@ const SHOWN = [
     'logs',
     'ui --no-open',
     'bench',
+    'project leave .',
     'project join . --yes',
   ],
   ...['share init bucket --scope me --yes', 'share preview', 'share push', 'share pull'],
