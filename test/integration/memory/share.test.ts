@@ -186,6 +186,8 @@ it('what is ended in a memory of a teammate stays so when the teammate changes t
   await bob.exchange();
   expect(await bob.known()).toEqual(['teammate:fourteen: the gateway and its queue']);
   expect(listed().map(({ text }) => text)).toEqual(['Move the queue']);
+  await anna.exchange();
+  expect(anna.memory.library.listItems({}).map(({ text }) => text)).toEqual(expect.arrayContaining([renew, pnpm]));
   for (const { memory } of [anna, bob]) await memory.maintenance.close();
 });
 
