@@ -41,6 +41,13 @@ import { progressLine } from './memory/import.ts';
 
 type Flags = CommandFlags<never, 'project' | 'since' | 'llm' | 'budget'> & { readonly limit: string };
 
+/** Questions about turns of one project. */
+interface Sample {
+  readonly turns: readonly PastTurn[];
+  readonly questions: readonly Question[];
+}
+type Measured = Pick<Sample, 'turns'> & { readonly outcome: Outcome };
+
 const SETTLE_MS = 600_000;
 const MISSES = 10;
 const LOW_PRIORITY = 10;
@@ -52,9 +59,8 @@ export async function runBench(flags: Flags, defaultCalls: string, { term, ...re
   const dismissed = new Set(await createIdSetFile(path.join(paths.journalDir, 'dismissed')).load());
   const all = await readPastTurns(paths.journalDir, (turnId) => dismissed.has(turnId));
   const project = flags.project === undefined ? null : await projectKey(context, flags.project);
-  const turns = all.filter(
-    (each) => each.turn.atMs >= since && each.project !== '' && each.project === (project ?? each.project),
-  );
+  const isAsked = (of: string): boolean => of !== '' && of === (project ?? of);
+  const turns = all.filter((each) => each.turn.atMs >= since && isAsked(each.project));
   if (turns.length === 0) {
     const none = 'memory has no conversations; import those of Claude Code: comet-cc memory import claude';
     const noMatch = 'no conversation of that project or time is in memory; see comet-cc session ls';
@@ -78,7 +84,7 @@ export async function runBench(flags: Flags, defaultCalls: string, { term, ...re
   scratch = mkdtempSync(path.join(os.tmpdir(), 'comet-cc-bench-'));
   try {
     const byProject = [...grouped(turns, (each) => each.project).values()];
-    const samples: { readonly turns: readonly PastTurn[]; readonly questions: readonly Question[] }[] = [];
+    const samples: Sample[] = [];
     const budget = { calls };
     for (const own of byProject) {
       const share = Math.max(1, Math.round((limit * own.length) / turns.length));
@@ -149,10 +155,10 @@ async function localConfig(config: Context['config']): Promise<Config> {
 }
 
 async function measure(
-  samples: readonly { readonly turns: readonly PastTurn[]; readonly questions: readonly Question[] }[],
+  samples: readonly Sample[],
   scratch: string,
   { env, config: getConfig, term }: Context,
-): Promise<{ readonly turns: readonly PastTurn[]; readonly outcome: Outcome }[]> {
+): Promise<Measured[]> {
   const config = await localConfig(getConfig);
   const usage = createUsageCounter(Date.now);
   const store = { load: async () => null, save: async () => {} };
@@ -177,7 +183,7 @@ async function measure(
   };
   const total = samples.reduce((sum, { questions }) => sum + Math.max(0, ...questions.map(({ before }) => before)), 0);
   const startMs = Date.now();
-  const outcomes: { readonly turns: readonly PastTurn[]; readonly outcome: Outcome }[] = [];
+  const outcomes: Measured[] = [];
   let done = 0;
   try {
     for (const { turns, questions } of samples) {
@@ -197,18 +203,13 @@ async function measure(
 function injected(hits: readonly RecallHit[], budgetTokens: number): string {
   const lines = hits.map(({ line }) => ({ ...line, clean: isCleanOrigin(line.origin) }));
   const channel = { mode: 'auto', takesSystemMessages: true, fence: '', anchor: '' } as const;
-  return renderRetrieval(lines, { ...channel, budgetTokens })
-    .map(({ text }) => text)
-    .join('\n');
+  const blocks = renderRetrieval(lines, { ...channel, budgetTokens });
+  return blocks.map(({ text }) => text).join('\n');
 }
 
 type Report = ReturnType<typeof getReport>;
 
-function getReport(
-  samples: readonly { readonly turns: readonly PastTurn[]; readonly outcome: Outcome }[],
-  turns: readonly PastTurn[],
-  nodeIds: ReadonlyMap<string, string>,
-) {
+function getReport(samples: readonly Measured[], turns: readonly PastTurn[], nodeIds: ReadonlyMap<string, string>) {
   const outcomes = samples.map(({ outcome }) => outcome);
   const byId = new Map(turns.map((each) => [each.turn.turnId, each]));
   /** `node_id` is null where the turn has no memory. */
@@ -232,6 +233,7 @@ function getReport(
       bm25_right_in_5: bm25.rank > 0,
       found: foundBy(recall),
     }));
+  const byKind = grouped(outcomes, ({ question }) => question.kind);
   const weight = ({ right_in_5: isRight, bm25_right_in_5: isEasy }: (typeof misses)[number]): number =>
     (isRight ? 0 : 2) + Number(isEasy);
   return {
@@ -239,9 +241,7 @@ function getReport(
     sessions: new Set(turns.map(({ turn }) => turn.sessionId)).size,
     projects: new Set(turns.map(({ project }) => project)).size,
     ...getScores(outcomes),
-    by_kind: Object.fromEntries(
-      [...grouped(outcomes, ({ question }) => question.kind)].map(([kind, own]) => [kind, getScores(own)]),
-    ),
+    by_kind: Object.fromEntries([...byKind].map(([kind, own]) => [kind, getScores(own)])),
     misses: misses.sort((one, other) => weight(other) - weight(one)),
   };
 }

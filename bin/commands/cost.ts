@@ -69,6 +69,7 @@ export function simulatedLines({ all, by_length, subagents, assumptions, ...foun
   const column = (title: string, cell: (row: Row) => string) => ({ title, cell, right: true });
   const { models, cache, added_tokens: added } = assumptions;
   const prices = models.map(({ model, usd_per_million }) => `${oneLine(model)} $${usd_per_million}`).join(', ');
+  const others = `${formatCount(subagents.requests, 'request')} of subagents`;
   const lifetimes = cache.recorded.length === 0 ? cache.otherwise : `${cache.recorded.join(' or ')} as recorded`;
   return [
     `${formatCount(all.sessions, 'session')}, ${found.from} to ${found.to}; ${formatCount(found.compactions, 'compaction')}, ${formatCount(found.rewinds, 'rewind')}`,
@@ -86,11 +87,7 @@ export function simulatedLines({ all, by_length, subagents, assumptions, ...foun
     '',
     savedSentence(all),
     `${formatCount(all.over_two_percent, 'session')} of ${count(all.sessions)} would have cost over 2 % more`,
-    ...(subagents.requests === 0
-      ? []
-      : [
-          `${formatCount(subagents.requests, 'request')} of subagents, which are never changed, are not in these figures`,
-        ]),
+    ...(subagents.requests === 0 ? [] : [`${others}, which are never changed, are not in these figures`]),
     '',
     `assumed: prompts only, input prices for a million tokens (${prices}), prompt cache of ${lifetimes}`,
     `assumed: memory adds ${added.start} tokens to a session, ${added.recall} to ${100 * added.recallShare} % of prompts, ${added.line + added.quote} for each turn left out`,

@@ -126,10 +126,8 @@ function registerPropose(ontology: Command, context: Context): void {
       if (problems.length > 0)
         throw new CometError('node_invalid', 'the ontology file is not valid; comet-cc ontology check names why');
       // A model is shown the examples, so that nothing from outside may be one.
-      const proposals = proposeConcepts(
-        items.filter(({ origin }) => isCleanOrigin(origin)),
-        own,
-      );
+      const clean = items.filter(({ origin }) => isCleanOrigin(origin));
+      const proposals = proposeConcepts(clean, own);
       if (flags.apply && proposals.length > 0) {
         const added = Object.fromEntries(proposals.map(({ name, concept }) => [name, concept]));
         const text = { $schema: `./${ONTOLOGY_SCHEMA}`, ...own, concepts: { ...own.concepts, ...added } };

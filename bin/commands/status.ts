@@ -176,38 +176,29 @@ function getProblems(status: FullStatus): { readonly text: string; readonly fix:
 
 export function internalLines(status: FullStatus, paint: Paint, nowMs: number): string[] {
   const { requests, recalls, tokens, queue, llm, engine, sensor, dream } = status;
-  const own = `$${llm.cost_usd_today.toFixed(2)} at API prices today`;
   const modelShare = `, asked about ${count(sensor.asked)} of ${formatCount(sensor.turns, 'turn')} whether the topic shifted`;
   const { failed, others_missed: others = 0 } = recalls;
   const missed = others > 0 ? `; ${formatCount(others, 'other lookup')} late or failed` : '';
   const late = `${count(recalls.late_delivered)} late and sent with the next request, ${count(recalls.late_lost)} late and not sent`;
   const retried = status.healed > 0 ? `, ${count(status.healed)} retried after a refusal` : '';
+  const passed = `${count(requests.rewritten)} rewritten, ${count(requests.passed_through)} passed through`;
+  const unchanged = 'passed through unchanged after an error';
+  const failures = failed > 0 ? `, ${count(failed)} failed` : '';
+  const own = count(tokens.own);
   const price = status.savings.week.net_saved_usd;
+  const saved = `$${Math.abs(price).toFixed(2)} ${price < 0 ? 'more' : 'less'}`;
+  const summaries = formatCount(queue.compacter, 'summary', 'summaries');
+  const writes = formatCount(queue.indexer, 'index write');
   const rows: Row[] = [
     ['proxy', `${status.proxy.url}, up ${duration(status.uptime_ms)}, process ${status.pid}`],
     ['engine', `${engine.state.replaceAll('_', ' ')}, ${formatCount(engine.restarts, 'restart')}`],
     ['upstream', status.upstream],
-    [
-      'requests',
-      `${count(requests.total)}: ${count(requests.rewritten)} rewritten, ${count(requests.passed_through)} passed through, ${count(requests.failed_open)} passed through unchanged after an error${retried}`,
-    ],
-    [
-      'recalls',
-      `${count(recalls.asked)}: ${count(recalls.in_time)} in time, ${late}${failed > 0 ? `, ${count(failed)} failed` : ''}${missed}`,
-    ],
-    [
-      'tokens',
-      `${count(tokens.original)} received, ${count(tokens.sent)} sent, ${count(tokens.own)} used by memory itself`,
-    ],
-    [
-      'price',
-      `$${Math.abs(price).toFixed(2)} ${price < 0 ? 'more' : 'less'} at API prices this week, memory's own calls included`,
-    ],
-    [
-      'queues',
-      `${formatCount(queue.sensor, 'topic check')}, ${formatCount(queue.compacter, 'summary', 'summaries')}, ${formatCount(queue.indexer, 'index write')} waiting`,
-    ],
-    ['model', `${own}${sensor.turns === 0 ? '' : modelShare}`],
+    ['requests', `${count(requests.total)}: ${passed}, ${count(requests.failed_open)} ${unchanged}${retried}`],
+    ['recalls', `${count(recalls.asked)}: ${count(recalls.in_time)} in time, ${late}${failures}${missed}`],
+    ['tokens', `${count(tokens.original)} received, ${count(tokens.sent)} sent, ${own} used by memory itself`],
+    ['price', `${saved} at API prices this week, memory's own calls included`],
+    ['queues', `${formatCount(queue.sensor, 'topic check')}, ${summaries}, ${writes} waiting`],
+    ['model', `$${llm.cost_usd_today.toFixed(2)} at API prices today${sensor.turns === 0 ? '' : modelShare}`],
   ];
   const shell = status.environment.join(', ');
   if (shell !== '') rows.push(['settings', `${shell} from the shell that started it`]);

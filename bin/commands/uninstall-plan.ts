@@ -101,9 +101,8 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
     const kept = keepMemory ? [...MEMORY, ONTOLOGY_SCHEMA] : [];
     const ours = homeEntries(paths).filter((name) => !kept.includes(name));
     const names = await readdir(paths.home).catch(() => []);
-    return names
-      .filter((name) => ours.includes(name.replace(TEMPORARY_NAME, '')))
-      .map((name) => path.join(paths.home, name));
+    const found = names.filter((name) => ours.includes(name.replace(TEMPORARY_NAME, '')));
+    return found.map((name) => path.join(paths.home, name));
   }
 }
 

@@ -306,36 +306,28 @@ function registerTaskTools(register: Register, engine: EngineClient): void {
 }
 
 function registerResources(server: McpServer, engine: EngineClient, project: () => Promise<string>): void {
-  const text = (uri: URL, text: string): ReadResourceResult => ({
-    contents: [{ uri: uri.href, mimeType: 'text/plain', text: text }],
+  const mimeType = 'text/plain';
+  const give = async (uri: URL, read: (within: string) => Promise<string>): Promise<ReadResourceResult> => ({
+    contents: [{ uri: uri.href, mimeType, text: await read(await project()) }],
   });
-  server.registerResource(
-    'nodes',
-    'memory://nodes',
-    { title: 'Memories of this project', description: 'One line each, the newest first.', mimeType: 'text/plain' },
-    async (uri) => {
-      const nodes = await engine.call('nodes/list', { limit: LISTED, quarantine: false, within: await project() });
-      const lines = nodes.map((node) => memoryLine(node, null));
-      return text(uri, withinBudget(lines, 'Nothing is remembered of this project yet.').text);
-    },
+  const nodes = { title: 'Memories of this project', description: 'One line each, the newest first.', mimeType };
+  server.registerResource('nodes', 'memory://nodes', nodes, (uri) =>
+    give(uri, async (within) => {
+      const listed = await engine.call('nodes/list', { limit: LISTED, quarantine: false, within });
+      const lines = listed.map((node) => memoryLine(node, null));
+      return withinBudget(lines, 'Nothing is remembered of this project yet.').text;
+    }),
   );
-  server.registerResource(
-    'sessions',
-    'memory://sessions',
-    { title: 'Sessions of this project', description: 'The newest first.', mimeType: 'text/plain' },
-    async (uri) => {
-      const sessions = await engine.call('sessions/list', { within: await project() });
-      return text(uri, sessionsText(sessions.slice(0, LISTED)));
-    },
+  const sessions = { title: 'Sessions of this project', description: 'The newest first.', mimeType };
+  server.registerResource('sessions', 'memory://sessions', sessions, (uri) =>
+    give(uri, async (within) => sessionsText((await engine.call('sessions/list', { within })).slice(0, LISTED))),
   );
-  server.registerResource(
-    'node',
-    new ResourceTemplate('memory://node/{id}', { list: undefined }),
-    { title: 'One memory', description: 'What read_memory_node shows, without waiting.', mimeType: 'text/plain' },
-    async (uri, { id: node }) => {
-      const shown = await engine.call('nodes/show', { id: String(node), depth: 0, within: await project() });
-      return text(uri, nodeText(shown, 1, 0).text);
-    },
+  const one = { title: 'One memory', description: 'What read_memory_node shows, without waiting.', mimeType };
+  const template = new ResourceTemplate('memory://node/{id}', { list: undefined });
+  server.registerResource('node', template, one, (uri, { id: node }) =>
+    give(uri, async (within) => {
+      return nodeText(await engine.call('nodes/show', { id: String(node), depth: 0, within }), 1, 0).text;
+    }),
   );
 }
 
@@ -469,12 +461,11 @@ function indexText({ counts, tags, names, files, tasks, nodes }: ProjectView): T
 
 function sessionsText(sessions: readonly SessionView[]): string {
   if (sessions.length === 0) return 'No session of this project is known yet.';
-  return sessions
-    .map(
-      ({ session_id, updated_at, status, turns, node_ids }) =>
-        `${oneLine(session_id)}  ${updated_at.slice(0, 16).replace('T', ' ')}  ${status}  ${formatCount(turns, 'turn')}, ${formatCount(node_ids.length, 'memory', 'memories')}`,
-    )
-    .join('\n');
+  const lines = sessions.map(({ session_id, updated_at, status, turns, node_ids }) => {
+    const held = `${formatCount(turns, 'turn')}, ${formatCount(node_ids.length, 'memory', 'memories')}`;
+    return `${oneLine(session_id)}  ${updated_at.slice(0, 16).replace('T', ' ')}  ${status}  ${held}`;
+  });
+  return lines.join('\n');
 }
 
 /** Depth 2 is verbatim and paged; `offset` counts characters of it. */

@@ -207,9 +207,8 @@ export function registerMemoryRestore(memory: Command, context: Context): void {
   addCommand(memory, 'restore', description, 'comet-cc memory restore 5f3a --json > session.json')
     .argument('<session>', 'unambiguous prefix of its id')
     .jsonAction('array', async (session: string, flags: CommandFlags) => {
-      const messages = await context.engine.call('sessions/restore', {
-        sessionId: await sessionId(context.engine, session),
-      });
+      const id = await sessionId(context.engine, session);
+      const messages = await context.engine.call('sessions/restore', { sessionId: id });
       const { paint, json, page } = context.term;
       if (flags.json) return json(messages);
       await page(messages.flatMap((message) => [...messageLines(message, paint), '']));
