@@ -37,11 +37,9 @@ export function isSameMatter(left: string, right: string, least: number): boolea
 /** Whether one text has its own word of a kind of which each matter has one. */
 function excludes(left: ReadonlySet<string>, right: ReadonlySet<string>): boolean {
   return EXCLUSIVE.some((kinds) => {
-    const [ours, theirs] = [left, right].map((words) => kinds.map((kind) => kind.some((word) => words.has(word)))) as [
-      boolean[],
-      boolean[],
-    ];
-    return ours.some((has, at) => has && !theirs[at]) && theirs.some((has, at) => has && !ours[at]);
+    const has = (words: ReadonlySet<string>) => kinds.map((kind) => kind.some((word) => words.has(word)));
+    const [ours, theirs] = [has(left), has(right)];
+    return ours.some((own, at) => own && !theirs[at]) && theirs.some((own, at) => own && !ours[at]);
   });
 }
 
@@ -50,10 +48,7 @@ export const collectNames = (text: string, whole: string): boolean => isWithin(f
 
 /** Share of the shorter text's distinct words that the other one has too. */
 export function sharedWords(left: string, right: string): number {
-  const [few, many] = [uniqueTokens(left), uniqueTokens(right)].sort((a, b) => a.length - b.length) as [
-    string[],
-    string[],
-  ];
+  const [few = [], many = []] = [uniqueTokens(left), uniqueTokens(right)].sort((a, b) => a.length - b.length);
   const manyWords = new Set(many);
   return few.length === 0 ? 0 : few.filter((word) => manyWords.has(word)).length / few.length;
 }
@@ -97,10 +92,6 @@ export function saySame(left: ReadonlySet<string>, right: ReadonlySet<string>): 
 }
 
 export function getWords(text: string): Set<string> {
-  return new Set(
-    text
-      .normalize('NFKC')
-      .toLowerCase()
-      .match(/[\p{L}\p{M}\p{N}_]+/gu) ?? [],
-  );
+  const plain = text.normalize('NFKC').toLowerCase();
+  return new Set(plain.match(/[\p{L}\p{M}\p{N}_]+/gu));
 }

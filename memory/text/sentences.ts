@@ -125,25 +125,18 @@ export interface PersonAttribute {
   readonly subject: string;
 }
 
-const PERSON_ATTRIBUTES: readonly (readonly [PersonAttribute['name'], RegExp])[] = [
-  [
-    'role',
-    /^(?:from now on |as of [^,]{1,30}, |now )?(I|my (?:boss|manager|colleague|teammate)|\p{Lu}[\p{L}'’-]{1,30}(?: \p{Lu}[\p{L}'’-]{1,30})?) (?:am|is|was|became|becomes|took over as|works? as|moved? (?:on )?to(?: be)?|(?:has|have|was|is|got) (?:been )?(?:promoted|appointed)(?: to)?)(?: now)?(?: again)?(?: the| our| an?)? (?:[\p{L}\d/&-]{1,30} ){0,4}(?:engineer|developer|manager|lead|leader|designer|owner|architect|director|head|cto|ceo|cfo|vp|admin|administrator|analyst|maintainer|sre|founder|scientist|intern|consultant|reviewer|on-?call|chief|principal)(?![\p{L}])/iu,
-  ],
-  [
-    'employer',
+const PERSON_ATTRIBUTES: Readonly<Record<PersonAttribute['name'], RegExp>> = {
+  role: /^(?:from now on |as of [^,]{1,30}, |now )?(I|my (?:boss|manager|colleague|teammate)|\p{Lu}[\p{L}'’-]{1,30}(?: \p{Lu}[\p{L}'’-]{1,30})?) (?:am|is|was|became|becomes|took over as|works? as|moved? (?:on )?to(?: be)?|(?:has|have|was|is|got) (?:been )?(?:promoted|appointed)(?: to)?)(?: now)?(?: again)?(?: the| our| an?)? (?:[\p{L}\d/&-]{1,30} ){0,4}(?:engineer|developer|manager|lead|leader|designer|owner|architect|director|head|cto|ceo|cfo|vp|admin|administrator|analyst|maintainer|sre|founder|scientist|intern|consultant|reviewer|on-?call|chief|principal)(?![\p{L}])/iu,
+  employer:
     /^(I|my (?:boss|manager|colleague|teammate)|\p{Lu}[\p{L}'’-]{1,30}(?: \p{Lu}[\p{L}'’-]{1,30})?) (?:now )?(?:works?(?: now)? (?:for|at)|joined|left|am (?:employed )?(?:at|by)) \p{Lu}/u,
-  ],
-  [
-    'location',
+  location:
     /^(I|my (?:boss|manager|colleague|teammate)|\p{Lu}[\p{L}'’-]{1,30}(?: \p{Lu}[\p{L}'’-]{1,30})?) (?:now )?(?:(?:(?:lives?|sits?)(?: now)?|(?:am|is)(?: now)? (?:based|located)) in|moved to|relocated to) \p{Lu}/u,
-  ],
-];
+};
 
 /** The person whose role, employer or place a statement tells; null where it tells none. */
 export function findPerson(sentence: string): PersonAttribute | null {
-  for (const [name, form] of PERSON_ATTRIBUTES) {
-    const subject = form.exec(sentence)?.[1];
+  for (const name of ['role', 'employer', 'location'] as const) {
+    const subject = PERSON_ATTRIBUTES[name].exec(sentence)?.[1];
     if (subject !== undefined) return { name, subject: subject.toLowerCase() };
   }
   return null;

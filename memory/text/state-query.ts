@@ -166,17 +166,5 @@ const SIGNS = (Object.keys(PHRASES) as StateKind[]).flatMap((kind) => {
 });
 
 /** If none of these matches, none of `SIGNS` does. V8 discards compiled code of rarely used expressions; two compile faster than all. */
-const HINTS = [
-  new RegExp(
-    `^(?:${Object.values(PHRASES)
-      .flatMap(([spaced]) => spaced)
-      .join('|')})`,
-    'iu',
-  ),
-  new RegExp(
-    Object.values(PHRASES)
-      .flatMap(([, unspaced]) => unspaced)
-      .join('|'),
-    'u',
-  ),
-];
+const [SPACED, UNSPACED] = ([0, 1] as const).map((at) => Object.values(PHRASES).flatMap((each) => each[at]));
+const HINTS = [new RegExp(`^(?:${SPACED?.join('|')})`, 'iu'), new RegExp(`${UNSPACED?.join('|')}`, 'u')];

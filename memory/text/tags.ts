@@ -53,7 +53,8 @@ export function getFlags(turns: readonly TurnText[], actions: readonly Action[])
   const answer = parts.flatMap(({ kind, text }) => (kind === 'assistant' ? [text] : [])).join('\n');
   const uses = (name: RegExp): boolean => actions.some(({ tool }) => name.test(tool));
   const acts = ACTS.filter((act) => actions.some((action) => action.act === act));
-  const decided = sentences.some((text) => DECIDED.test(text));
+  const said = (sign: RegExp): boolean => sentences.some((text) => sign.test(text));
+  const decided = said(DECIDED);
   const failed = actions.at(-1)?.failed === true;
   const rejected = parts.some(({ kind, text }) => kind === 'tool_result' && REJECTED.test(text));
   const when = (isSo: boolean, tag: string): string[] => (isSo ? [tag] : []);
@@ -63,21 +64,15 @@ export function getFlags(turns: readonly TurnText[], actions: readonly Action[])
     ...when(DIAGNOSED.test(answer.slice(-ANSWER_CHARS)), `${ACT}DIAGNOSE`),
     ...when(failed, `${ACT}FAIL`),
     ...when(uses(PLANNERS), `${ACT}PLAN`),
-    ...when(
-      sentences.some((text) => STANDING.test(text) || CORRECTS.test(text)),
-      `${FLAG}FEEDBACK`,
-    ),
-    ...when(rejected || sentences.some((text) => REJECTS.test(text)), `${FLAG}USER_REJECT`),
+    ...when(said(STANDING) || said(CORRECTS), `${FLAG}FEEDBACK`),
+    ...when(rejected || said(REJECTS), `${FLAG}USER_REJECT`),
     ...when(decided, `${FLAG}DECISION`),
     ...when(failed, `${FLAG}FAILURE`),
     ...when(uses(SKILLS), `${FLAG}SKILL`),
     ...when(acts.includes('FETCH'), `${ORIGIN}WEB_SEARCH`),
     ...when(acts.includes('EDIT'), `${ORIGIN}FILE_EDIT`),
     ...when(acts.includes('DELEGATE'), `${ORIGIN}SUBAGENT_RESULT`),
-    ...when(
-      sentences.some((text) => GOAL.test(text)),
-      `${ORIGIN}PROJECT_GOAL`,
-    ),
+    ...when(said(GOAL), `${ORIGIN}PROJECT_GOAL`),
   ];
 }
 
