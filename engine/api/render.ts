@@ -16,16 +16,14 @@ export function nodeLines(node: Public<NodeView>, depth: Depth, paint: Paint, no
     field('trigger', oneLine(node.trigger)),
   ];
   if (depth === 0) return lines;
+  const writer = oneLine(node.written_by);
   lines.push(
     field('when', `${node.created_at} (${ago(Date.parse(node.created_at), nowMs)})`),
     field('session', oneLine(node.session_id)),
     field('project', oneLine(node.project)),
     field('tags', oneLine(contentTags(node.topic_tags).join(', '))),
     field('kind', terseMeta(node)),
-    field(
-      'importance',
-      `${node.importance}, recall ${node.recall_mode}, origin ${node.origin}, by ${oneLine(node.written_by)}`,
-    ),
+    field('importance', `${node.importance}, recall ${node.recall_mode}, origin ${node.origin}, by ${writer}`),
   );
   if (node.superseded_by !== null) {
     const since = node.valid_to === null ? '' : `, ${localDay(node.valid_to)}`;

@@ -68,10 +68,9 @@ function ownTitle(text: string, sessionId: string): string {
     return String(own.findLast((entry) => typeof entry[key] === 'string')?.[key] ?? '');
   };
   // A summary may be that of another session, whose messages are not in this file.
-  const summarized = entries.filter(
-    ({ type, leafUuid }) =>
-      type === 'summary' && typeof leafUuid === 'string' && text.includes(`"uuid":${JSON.stringify(leafUuid)}`),
-  );
+  const isHere = (uuid: unknown): boolean =>
+    typeof uuid === 'string' && text.includes(`"uuid":${JSON.stringify(uuid)}`);
+  const summarized = entries.filter(({ type, leafUuid }) => type === 'summary' && isHere(leafUuid));
   const summary = summarized.findLast((entry) => typeof entry['summary'] === 'string')?.['summary'];
   return last('custom-title', 'customTitle') || last('ai-title', 'aiTitle') || String(summary ?? '');
 }

@@ -149,15 +149,12 @@ export type EndingRules = typeof ENDING_RULES;
 /** How a sentence ends others, or null. */
 export function getEnding(statement: string, rules: EndingRules = ENDING_RULES): Ending | null {
   const text = getClaim(statement, rules);
-  const matches =
-    text === '' ? undefined : rules.replacements.map((form) => form.exec(text)).find((match) => match !== null);
-  if (matches !== undefined) {
+  const matches = rules.replacements.map((form) => form.exec(text)).find((match) => match !== null);
+  if (text !== '' && matches) {
     const { about = '' } = matches.groups ?? {};
     const [given = '', instead = ''] = matches.slice(matches.groups === undefined ? 1 : 2);
-    const [head, tail] = [
-      findClauseBefore(text.slice(0, matches.index)),
-      text.slice(matches.index + matches[0].length),
-    ];
+    const head = findClauseBefore(text.slice(0, matches.index));
+    const tail = text.slice(matches.index + matches[0].length);
     const before = [...`${tail} | ${head}`.matchAll(FRESH)].map(([, used = '', last = '']) => used || last);
     const [old, fresh] = [getWords(given), [instead, ...before].flatMap(getWords)];
     const scope = getWords(`${head} ${about} ${findClauseAfter(tail)}`).filter((word) => !fresh.includes(word));

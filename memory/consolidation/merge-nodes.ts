@@ -200,13 +200,9 @@ const saying = ({ summary, facts }: MemoryNode): string => [summary, ...facts.ma
 
 /** Different values of one concept, or one value with both polarities, are a change, not a repetition. */
 export function contradicts(one: MemoryNode, other: MemoryNode): boolean {
-  return one.facts.some((fact) =>
-    other.facts.some(
-      ({ concept, value, polarity }) =>
-        concept === fact.concept &&
-        (polarity !== fact.polarity || (value !== fact.value && !isSameMatter(value, fact.value, 0))),
-    ),
-  );
+  const isDenied = ({ value, polarity }: Fact, by: Fact): boolean =>
+    polarity !== by.polarity || (value !== by.value && !isSameMatter(value, by.value, 0));
+  return one.facts.some((fact) => other.facts.some((each) => each.concept === fact.concept && isDenied(each, fact)));
 }
 
 export interface NodePair {

@@ -134,12 +134,10 @@ export function createFileReferences({ sources, sourcePatience = 1, getProject, 
       if (stateByMark.size === 0) return new Map();
       const looks = [...stateByMark.values()].map(({ root, mark }) => states.update(root, mark));
       await finishesWithin(Promise.all(looks), budgetMs * sourcePatience);
-      return new Map(
-        looked.map(({ node, marks, root }) => [
-          node.node_id,
-          { files: marks.length, changes: states.getChanges(marks, root) },
-        ]),
-      );
+      const found = looked.map(({ node, marks, root }) => {
+        return [node.node_id, { files: marks.length, changes: states.getChanges(marks, root) }] as const;
+      });
+      return new Map(found);
     },
 
     /** Null outside known projects. `file` is absolute and may be deleted. */

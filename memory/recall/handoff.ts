@@ -134,10 +134,8 @@ export function openTasks(
   if (project === '') return [];
   // Whatever the session itself says of a task counts.
   const near = lists.map((list) => (list.sessionId === sessionId ? { ...list, project, lastAtMs: nowMs } : list));
-  return latestTasks(
-    near.filter((list) => list.project === project),
-    nowMs,
-  )
+  const own = near.filter((list) => list.project === project);
+  return latestTasks(own, nowMs)
     .filter((task) => task.sessionId !== sessionId && isUnfinished(task))
     .slice(0, TASKS)
     .map(taskText);

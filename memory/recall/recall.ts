@@ -132,10 +132,9 @@ export function createRecaller(deps: RecallerDeps) {
     const isHidden = ({ hit }: RankedTurn): boolean => !search.visibleTurns.has(hit.turnId);
     const turns = rankTurns({ text: query, date }, hits, ranking).filter(isHidden).slice(0, RANKED_TURNS);
     const candidates = rankCandidates(deps, { search, past, date, turns, hits, recalls });
-    const words = await index.turnTexts(
-      candidates.map(({ nodeId }) => nodeId),
-      [...new Set(candidates.flatMap((each) => getTurns(each, deps, search)))],
-    );
+    const turnIds = [...new Set(candidates.flatMap((each) => getTurns(each, deps, search)))];
+    const nodeIds = candidates.map(({ nodeId }) => nodeId);
+    const words = await index.turnTexts(nodeIds, turnIds);
     const nodes = candidates.flatMap(({ nodeId }) => deps.getNode(nodeId) ?? []);
     const freshness = await deps.files?.freshness(nodes, projectDir, gated ? undefined : ASKED_MS);
     const readings: Reading[] = [];

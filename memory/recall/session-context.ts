@@ -88,15 +88,13 @@ export function createSessionContext(parts: Parts): OpenContext {
     const open = left.length === 0 ? [] : [THREADS, ...left.map((text) => `- ${text}`)];
     const listed = new Set([...pinned, ...items.map(({ node }) => node)]);
     const handed = handOver(near, { project, sessionId, most: most - items.length });
+    const others = handed.filter((node) => !listed.has(node));
     const maxBytes = config.recall.passiveTokens * BYTES_PER_TOKEN;
     const brief = [...(await questions), ...briefLines, ...open];
     const lines = [
       ...getLines(pinned, maxBytes),
       ...items.map(atTime(clock.now())).map(shortStateLine),
-      ...getLines(
-        handed.filter((node) => !listed.has(node)),
-        maxBytes,
-      ),
+      ...getLines(others, maxBytes),
     ];
     const given = takeWithin(config.inject.systemTokens, [...brief, ...lines.map(({ text }) => text)], countTokens);
     const block = alone ? [] : library.lines({ project, sessionId, told: given });

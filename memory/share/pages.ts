@@ -125,10 +125,9 @@ export async function saveBlocks(
  * what a teammate says. It never becomes a page of theirs.
  */
 export function pageNodes(blocks: readonly PageBlock[], machine: string): MemoryNode[] {
-  const own = blocks.filter(
-    ({ page, section, isPrivate }) =>
-      page.kind === 'topic' && page.scope === 'project' && !isPrivate && !/^reported\b/i.test(section),
-  );
+  const isOwn = ({ page, section, isPrivate }: PageBlock): boolean =>
+    page.kind === 'topic' && page.scope === 'project' && !isPrivate && !/^reported\b/i.test(section);
+  const own = blocks.filter(isOwn);
   return [...grouped(own, ({ page, section }) => JSON.stringify([pageKey(page), section]))].flatMap(([place, said]) =>
     getChunks(said.map(({ text }) => text)).map((text, nth) =>
       getNode(said[0] as PageBlock, text, `${machine} ${place} ${nth}`),

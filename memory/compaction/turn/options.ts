@@ -22,13 +22,10 @@ const ORDINALS = [
   ['second|zweite[nrs]?|segund[ao]|deuxième|seconde?', '第二|두 ?번째'],
   ['third|dritte[nrs]?|tercer[ao]?|troisième', '第三|세 ?번째'],
   ['last|letzte[nrs]?|últim[ao]|derni(?:er|ère)', '最后一|마지막'],
-].map(
-  ([spaced, unspaced]) =>
-    new RegExp(
-      `(?:the|die|der|das|den|el|l[ae]) (?:${spaced})(?: (?:one|option|variante?))?${AFTER}|(?:${unspaced})[个種种]?`,
-      'iu',
-    ),
-);
+].map(([spaced, unspaced]) => {
+  const named = `(?:the|die|der|das|den|el|l[ae]) (?:${spaced})(?: (?:one|option|variante?))?${AFTER}`;
+  return new RegExp(`${named}|(?:${unspaced})[个種种]?`, 'iu');
+});
 const OPTION_WORD =
   /(?:options?|approach|alternative|s[cz]enario|escenario|plan|variante?|number|nr\.?|opción|方案|选项|옵션)\s?(?=#?(?:\d|[a-h](?!\p{L})))/giu;
 const FIGURE = /(?<![\p{L}\p{N}.])\d(?![\p{L}\p{N}%]|[.:]\d)/gu;
