@@ -31,7 +31,7 @@ const TAIL = String.raw`(s?(?:(?:[A-Z0-9_]|[.-](?=\w))[\w.-]{0,24})?)`;
 const CLOSE = String.raw`(?:\\{0,3}["'\x60]|[\])*]){0,3}`;
 const TYPE = String.raw`(?:\s{0,2}:\s{0,2}&?(?:'static )?(?:str|[sS]tring)(?=\s)|\s[sS]tring(?=\s)|\[\d{0,6}\])?`;
 const INDIRECT = String.raw`[\s,{]{1,12}["']?(?:[vV]alue|default)["']?\s{0,3}[:=]`;
-const SIGN = String.raw`(?::-|:{1,3}=?|[?+.|&]{0,2}=>?|->|\|\||\?\?|[：는은是为為は]|%3[ADad]|${INDIRECT})(?:\*{2,3}(?=\s))?`;
+const SIGN = String.raw`(?::-|:{1,3}=?|[?+.|&]{0,2}=>?|->|\|\||\?\?|[：는은是为為は]|%3[ADad]|<\/\w{1,20}>\s{0,24}<(?:string|value)>|${INDIRECT})(?:\*{2,3}(?=\s))?`;
 const CALL = String.raw`(?:[A-Za-z_][\w.:!]{0,30}\(\s{0,4})?`;
 const ABOUT = String.raw`(?: (?:for|of|to|on|in|für|von|zu[mr]?|d(?:e[rsl]?|ell[ao]|i|u|[ao]s?)|para|pour|voor|van|k|do|от|для|до|к)(?: [\wÀ-ӿ.@/'"-]{1,30}){1,6}?)?`;
 const IS = '(?:is|are|was|ist|lautet|heißt|est|este|es|è|é|är|er|je|to|είναι|היא|है)';

@@ -132,10 +132,10 @@ export function* findEncoded(blocks: readonly Block[], find: (text: string) => S
   });
 }
 
-/** Escapes that a terminal, a URL or HTML puts into a text. */
+/** Escapes that a terminal, a URL or HTML puts into a text, and characters that are not seen. */
 const ESC = String.fromCharCode(27);
 const ESCAPES = new RegExp(
-  String.raw`((?:${ESC}|\\(?:u00|x)1b|\\033|\\e|\^\[)\[[\d;]{0,16}[A-Za-z]|%(?:[2-7][\dA-Fa-f]|0[AaDd])|&(?:quot|amp|apos|lt|gt|#\d{2,3});|\\{1,4}[nrt"'])`,
+  String.raw`((?:${ESC}|\\(?:u00|x)1b|\\033|\\e|\^\[)\[[\d;]{0,16}[A-Za-z]|%(?:[2-7][\dA-Fa-f]|0[AaDd])|&(?:quot|amp|apos|lt|gt|#\d{2,3});|\\{1,4}[nrt"']|[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]|\udb40[\udc00-\udc7f])`,
 );
 const CHARACTERS: Readonly<Record<string, string>> = {
   ...{ '&quot;': '"', '&amp;': '&', '&apos;': "'", '&lt;': '<', '&gt;': '>' },

@@ -104,9 +104,9 @@ function findHookPaths(text: string): Steps<Span[]> {
   });
 }
 
-const CSV_HEADING = /^(?:[ \t]{0,8}\d{1,6}[→\t])?[\w -]{1,40}(?:,[\w -]{1,40}){1,40}\r?$/;
+const HEADING = /^(?:[ \t]{0,8}\d{1,6}[→\t])?[\w -]{1,40}([,\t])[\w -]{1,40}(?:\1[\w -]{1,40}){0,39}\r?$/;
 
-/** Cells below the heading of a secret, in tables of Markdown and of database clients, and in CSV. */
+/** Cells below the heading of a secret, in tables of Markdown and of database clients, in CSV, and between tabs. */
 function* findCells(text: string): Steps<Span[]> {
   const spans: Span[] = [];
   let columns: readonly (string | null)[] | null = null;
@@ -117,7 +117,7 @@ function* findCells(text: string): Steps<Span[]> {
     const end = newline === -1 ? text.length : newline;
     const line = text.slice(at, Math.min(end, at + 2_000));
     if (line.includes(' | ')) separator = '|';
-    else if (CSV_HEADING.test(line)) separator = ',';
+    else separator = HEADING.exec(line)?.[1] ?? separator;
     const cells = separator !== '' && line.includes(separator) ? line.split(separator) : [];
     if (cells.length < 2) {
       if (!/^[\s\d→|:+-]{0,200}$/.test(line)) [columns, separator] = [null, ''];

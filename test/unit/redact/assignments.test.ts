@@ -367,6 +367,26 @@ describe('redaction of texts with secrets in forms of other rules', () => {
     expect(json(last)).toBe(last);
   });
 
+  it('finds cells between tabs below the heading of a secret, and the element after the name of one', () => {
+    const rows = 'id\tuser\tpassword\n1\tann\tk7Hqzz29Lm\n2\tbob\tZ88aqq23x';
+    const numbered = rows.replace(/^/gm, '     7\t');
+    for (const text of [rows, numbered]) {
+      const shown = redact(text);
+      expect(shown).not.toMatch(/k7Hq|Z88a/);
+      expect(shown).toMatch(/\tann\t\[REDACTED/);
+    }
+    for (const name of ['string', 'value']) {
+      const text = `<key>DB_PASSWORD</key>\n  <${name}>k7Hqzz29Lm</${name}>`;
+      expect(redact(text)).toMatch(new RegExp(`<${name}>\\[REDACTED:password:\\w{8}\\]</${name}>$`));
+    }
+    for (const text of [
+      'name\ttoken count\na\tk7Hqzz29Lm',
+      '<key>Version</key><string>k7Hqzz29Lm</string>',
+      '<key>PasswordHint</key>\n<string>Your password</string>',
+    ])
+      expect(redact(text)).toBe(text);
+  });
+
   it('finds strings in the secret columns of rows that are inserted', () => {
     const rows = (secret: string): string =>
       `INSERT INTO "app"."users" (id, name, password, note)\nVALUES (1, 'ann', '${secret}', 'likes (tea), a lot'),\n  (DEFAULT, lower('BOB'), 'it''s-${secret}', NULL);`;

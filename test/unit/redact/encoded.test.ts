@@ -310,3 +310,13 @@ describe('a key without a name', () => {
     'web-7d9f8b6c5d-x2k4j\nweb-7d9f8b6c5d-zq8wn\nweb-7d9f8b6c5d-p5t7b',
   ])('is none: %s', (shown) => expect(redact(shown)).toBe(shown));
 });
+
+it('characters that are not seen hide no secret', () => {
+  const token = `ghp_${createHash('sha256').update('token').digest('hex').slice(0, 36)}`;
+  for (const hidden of ['\u200b', '\u00ad', '\u2060', '\u{e0041}', '\u202e']) {
+    const shown = redact(`Use ${token.slice(0, 20)}${hidden}${token.slice(20)} and pass${hidden}word: k7Hqzz29Lm`);
+    expect(shown.replace(MARK, '#')).toBe(`Use # and pass${hidden}word: #`);
+  }
+  const family = 'The 👩\u200d👧 page of the password, می\u200cخواهم.';
+  expect(redact(family)).toBe(family);
+});
