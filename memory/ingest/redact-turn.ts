@@ -45,9 +45,11 @@ export async function redactTurn(
     const own = isRedacted ? { role: message.role, content, sha256: sha256(content) } : message;
     messages.push(own);
     if (!isRedacted || turn.origins === undefined) continue;
-    const before = findCandidates(message);
+    const before = findCandidates(message).map(digestText);
     for (const [at, text] of findCandidates(own).entries()) {
-      const origin = turn.origins[digestText(before[at] ?? '')];
+      const digest = before[at] ?? '';
+      const origin = turn.origins[digest];
+      delete origins[digest];
       if (origin !== undefined) origins[digestText(text)] = origin;
     }
   }

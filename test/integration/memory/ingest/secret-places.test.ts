@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { isLeft, plantedSecrets } from '../../../../bench/redact/secrets.ts';
 import { homePaths } from '../../../../common/paths.ts';
+import { digestText } from '../../../../memory/ingest/content-blocks.ts';
+import { redactTurn } from '../../../../memory/ingest/redact-turn.ts';
 import { createRedactor } from '../../../../redact/index.ts';
 import { canariesBelow, canariesIn, lanceRows } from '../../../helpers/canaries.ts';
 import { openOnDisk } from '../../../helpers/disk-rig.ts';
@@ -35,4 +37,13 @@ test('what is redacted reaches no file, no row of the index, no answer of recall
   expect(canariesBelow(home, canaries)).toEqual([]);
   expect(canariesIn((await lanceRows(homePaths(home).indexDir)).join('\n'), canaries)).toEqual([]);
   expect(canariesIn(JSON.stringify(said), canaries)).toEqual([]);
+});
+
+test('nothing that is stored lets a PIN be guessed by the digest of a prompt that a hook reported', async () => {
+  const prompt = 'The PIN of the safe: 483172';
+  const turn = { ...getTurn(prompt, []), origins: { [digestText(prompt)]: 'user' as const } };
+  const { messages, origins } = await redactTurn(turn, createRedactor({ markKey: Buffer.alloc(32, 7) }));
+  const [{ content = '' } = {}] = messages;
+  expect(content).not.toContain('483172');
+  expect(origins).toEqual({ [digestText(String(JSON.parse(content)))]: 'user' });
 });
