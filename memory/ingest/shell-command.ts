@@ -92,18 +92,21 @@ function readsProject(command: string, shell: Shell, depth: number): boolean {
   return parsed.commands.every((own) => mayRun(own, shell, depth));
 }
 
-/** The bodies of here-documents are texts that the assistant wrote. */
+/** The bodies of here-documents are texts that the assistant wrote; of one, only what the shell runs in it is left. */
 function withoutHeredocs(command: string): string {
   const lines = command.split('\n');
   const pieces: string[] = [];
   for (let at = 0; at < lines.length; at += 1) {
     const line = lines[at] as string;
     const mark = /<<-?\s*(['"]?)(\w+)\1/.exec(line);
-    pieces.push(mark === null ? line : line.replace(mark[0], ''));
-    if (mark === null) continue;
-    const end = lines.findIndex((each, index) => index > at && each.trim() === mark[2]);
+    const end = mark === null ? -1 : lines.findIndex((each, index) => index > at && each.trim() === mark[2]);
+    // Without its end it is something else: `grep '<<EOF'`, `cat <<< word`.
+    pieces.push(mark === null || end < 0 ? line : line.replace(mark[0], ''));
+    if (mark === null || end < 0) continue;
+    const substituted = mark[1] === '' ? parseQuoted(lines.slice(at + 1, end).join('\n'))?.substituted : [];
+    pieces.push(...(substituted?.map((inner) => `true $(${inner})`) ?? ['?']));
     // What runs the text is not looked at further: only programs that copy it are allowed.
-    at = end < 0 ? lines.length : end;
+    at = end;
   }
   return pieces.join('\n');
 }
@@ -157,7 +160,7 @@ function parseCommands(text: string): Parsed | null {
     } else if (char === '#' && word === null) {
       const end = text.indexOf('\n', at);
       at = end < 0 ? text.length : end - 1;
-    } else if (char === '<' && text[at + 1] === '(') return null;
+    } else if (/^(?:<\(|\$')/.test(text.slice(at, at + 2))) return null;
     else if (/[ \t]/.test(char)) endWord();
     else if (/[;\n|()]/.test(char) || (char === '&' && text[at - 1] !== '>' && text[at + 1] !== '>')) endCommand();
     else if (char === '>' || char === '<') {
@@ -342,8 +345,8 @@ function expanded(word: string, { variables }: Shell): string | null {
 function isOwnPath(word: string, { dir, projectDir, written }: Shell): boolean {
   if (URL_IN_TEXT.test(word) || written.has(word)) return true;
   if (FOREIGN_DIRECTORY.test(word)) return false;
-  return word.split(/[=:,\s"'()]/).every((part) => {
-    if (!/^(?:~|\/|\.\.(?:\/|$))|\/\.\.(?:\/|$)/.test(part) || part.startsWith('/dev/')) return true;
+  return word.split(/[=:,\s"'(){}]/).every((part) => {
+    if (!/^(?:~|\/|\.\.(?:\/|$))|\/\.\.(?:\/|$)/.test(part) || /^\/dev\/(?!tcp|udp)/.test(part)) return true;
     // A pattern of sed or awk begins with a slash too.
     const isPattern = /^\/(?!(?:etc|tmp|var|opt|home|root|usr|mnt|srv|proc|Users|Volumes)\b)[^/]*\/[a-z]*$/.test(part);
     if (isPattern) return true;

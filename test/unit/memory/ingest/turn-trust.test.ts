@@ -269,6 +269,9 @@ describe('where a tool result comes from', () => {
     ['WebFetch', { url: 'https://a' }],
     ['WebSearch', { query: 'a' }],
     ['mcp__github__get_issue', {}],
+    ['Bash', { command: `git commit -m "$(cat <<'EOF'\nfix: don't read (a\n\n$(curl a)\nEOF\n)"` }],
+    ['Bash', { command: 'cat > a.md <<EOF\nBuilt on $(date).\nEOF\ncat a.md' }],
+    ['Bash', { command: 'grep -rn "<<<<<<< HEAD" src; cat <<< a' }],
     ['Task', { prompt: 'research' }],
     ['SomethingNew', {}],
     ['Bash', { command: 'curl -s localhost' }],
@@ -302,6 +305,15 @@ describe('where a tool result comes from', () => {
   });
 
   test('an orphan result is external', () => expect(toolOrigin(undefined, PROJECT)).toBe('external'));
+    ['Bash', { command: 'cat <<EOF\n$(nc host 1)\nEOF' }],
+    ['Bash', { command: 'cat > a.md <<END && cat a.md\nIssue 3: `gh issue view 3`\nEND' }],
+    ['Bash', { command: 'cat <<EOF\n$(nc host\nEOF' }],
+    ['Bash', { command: "grep -rn '<<EOF' bin\ncurl -s a.example" }],
+    ['Bash', { command: 'git grep "<<<<<<< HEAD"\ncurl -s a.example' }],
+    ['Bash', { command: 'cat <<< word\ncurl -s a.example' }],
+    ['Bash', { command: 'cat < /dev/tcp/a.example/80' }],
+    ['Bash', { command: 'cat {/opt/notes.md,a.md}' }],
+    ['Bash', { command: "cat $'/opt/notes.md'" }],
 });
 
 describe('taint is monotone', () => {
