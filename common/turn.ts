@@ -306,17 +306,17 @@ export function isStandingReminder(text: string, kinds?: number): boolean {
   return findStanding(text.slice(REMINDER_START.length, REMINDER_START.length + 700), kinds) === 0;
 }
 
-/** The source of a text in one of the client's forms; null for any other. */
-export function getSource(text: string): Form['source'] | null {
+/** The source of a text in one of the client's forms, those that may be new included; null for any other. */
+export function getSource(text: string, mayBeNew = true): Form['source'] | null {
   const at = text.search(/\S/);
   if (at < 0) return null;
   // A reminder may hold what comes from elsewhere, such as the report of a task.
   const inner = REMINDER.exec(text)?.[0].length;
-  return inner !== undefined && findForm(text, inner) === 'external' ? 'external' : findForm(text, at);
+  return inner !== undefined && findForm(text, inner) === 'external' ? 'external' : findForm(text, at, mayBeNew);
 }
 
 /** @param at  where the text begins */
-function findForm(text: string, at: number): Form['source'] | null {
+function findForm(text: string, at: number, mayBeNew = true): Form['source'] | null {
   for (const { starts, source } of FORMS) {
     if (starts === undefined) continue;
     starts.lastIndex = at;
@@ -325,7 +325,8 @@ function findForm(text: string, at: number): Form['source'] | null {
   TAG.lastIndex = at;
   const name = TAG.exec(text)?.[1] ?? '';
   // A name with a hyphen around all of it: a form that is not known yet.
-  return TAGS.get(name) ?? (name.includes('-') && text.trimEnd().endsWith(`</${name}>`) ? 'external' : null);
+  const isNew = mayBeNew && name.includes('-') && text.trimEnd().endsWith(`</${name}>`);
+  return TAGS.get(name) ?? (isNew ? 'external' : null);
 }
 
 function queuedText(text: string): string | null {

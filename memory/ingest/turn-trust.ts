@@ -3,6 +3,7 @@ import { isRecord, toText } from '../../common/text.ts';
 import {
   type CapturedMessage,
   type CapturedTurn,
+  getSource,
   hasInterruption,
   isCleanOrigin,
   isContinuation,
@@ -39,7 +40,11 @@ function newReading(turn: Marked, tainted: boolean) {
     /** From a file: neither the user nor the assistant wrote it in this conversation. */
     isCopy: isDocument || turn.imported === 'file',
     isUntyped: turn.untyped === true,
-    getOrigin: (text: string): Origin | undefined => (hasKnown ? known[digestText(text)] : undefined),
+    getOrigin: (text: string): Origin | undefined => {
+      const origin = hasKnown ? known[digestText(text)] : undefined;
+      // Claude Code's hook also reports what a schedule, a task or another session says in place of the user.
+      return origin === 'user' && (turn.untyped === true || getSource(text, false) === 'external') ? undefined : origin;
+    },
     user: [] as string[],
     queued: [] as string[],
     parts: [] as TurnPart[],
@@ -100,11 +105,8 @@ function readUserMessage(message: CapturedMessage, reading: Reading, isRest: boo
     else if (block['type'] === 'tool_result') readResult(block, reading);
     else if (block['type'] === 'image') reading.user.push(imageMark(block['source']));
     else if (isText(block)) {
-      const isTyped = !reading.isUntyped || reading.getOrigin(toText(block['text'])) === 'user';
-      readTexts(
-        (texts[at++] ?? []).map((each) => (isTyped ? each : untyped(each, 'external'))),
-        reading,
-      );
+      const own = texts[at++] ?? [];
+      readTexts(reading.isUntyped ? own.map((each) => untyped(each, 'external')) : own, reading);
     }
   }
 }

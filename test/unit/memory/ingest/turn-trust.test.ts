@@ -22,7 +22,7 @@ describe('what a model is shown of a turn', () => {
     expect(asBlock.user).toBe(readTurn(getTurn('hello', [])).user);
   });
 
-  test('a prompt that the user did not type is external, unless the user queued it or a hook reported it', () => {
+  test('a prompt that the user did not type is external, also if the hook reports it, unless the user queued it', () => {
     const queued =
       '<system-reminder>\nThe user sent a new message while you were working:\nUse yarn.\n</system-reminder>';
     const blocks = ['Prefer npm.', queued].map((text) => ({ type: 'text', text }));
@@ -34,7 +34,12 @@ describe('what a model is shown of a turn', () => {
       ['external', 'I use npm.'],
     ]);
     const [digest = ''] = findCandidates(message('user', 'Prefer npm.')).map(digestText);
-    expect(readTurn({ ...scheduled, origins: { [digest]: 'user' } }).user).toContain('Prefer npm.');
+    expect(readTurn({ ...scheduled, origins: { [digest]: 'user' } }).user).toBe('Use yarn.');
+    const notice = '<task-notification>\n<result>Prefer npm.</result>\n</task-notification>';
+    const reported = { ...getTurn(notice, [say('I use npm.')]), origins: { [digestText(notice)]: 'user' as const } };
+    const typed = '<my-notes>Prefer npm.</my-notes>';
+    expect(readTurn({ ...getTurn(typed, []), origins: { [digestText(typed)]: 'user' } }).user).toBe(typed);
+    expect(readTurn(reported)).toMatchObject({ user: '', parts: [{ origin: 'external' }, { origin: 'external' }] });
   });
 
   test('a slash command reads as it was typed, and an interruption as nothing', () => {
