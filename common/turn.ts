@@ -146,7 +146,7 @@ const INTERRUPTED = /^\s*\[(?:Request interrupted by user(?: for tool use)?|This
 const COMMAND = /^\s*<command-(?:name|message)>/;
 const SHELL_INPUT = '<bash-input>';
 /** Around a long text that the user pasted (2.1.332). */
-const PASTED = /<pasted_content id="\w{4}">\n|\n<\/pasted_content id="\w{4}">/g;
+const PASTED = /<pasted_content id="([0-9a-f]{4})">\n/g;
 const QUEUED = /^\s*(?:<system-reminder>\s*)?The user sent a new message while you were working:\n/;
 /** What Claude Code says after such a message. */
 const QUEUED_ENDS = ['\n\nIMPORTANT: After completing your current task,', '\n\nThis is how Claude Code surfaces'];
@@ -357,15 +357,8 @@ function readCommand(text: string): SourcedText[] {
 
 /** A `!command`: the user typed the input, a program wrote what follows. */
 function readShell(text: string): SourcedText[] {
-  const close = text.indexOf('</bash-input>');
-  const command = text.slice(SHELL_INPUT.length, close < 0 ? undefined : close);
-  const output =
-    close < 0
-      ? ''
-      : text
-          .slice(close + '</bash-input>'.length)
-          .replace(OUTPUT_TAG, '')
-          .trim();
+  const [command = '', ...rest] = text.slice(SHELL_INPUT.length).split('</bash-input>');
+  const output = rest.join('</bash-input>').replace(OUTPUT_TAG, '').trim();
   const input: SourcedText = { source: 'typed', text: `! ${command}`, command };
   return output === '' ? [input] : [input, { source: 'tool', text: output }];
 }
@@ -391,7 +384,23 @@ function splitTyped(text: string): SourcedText[] {
   return [...(own.text === '' ? [] : [own]), ...others];
 }
 
-const typed = (text: string): SourcedText => ({ source: 'typed', text: text.replace(PASTED, '').trim() });
+const typed = (text: string): SourcedText => ({ source: 'typed', text: quotePasted(text).trim() });
+
+/** Next to typed words a pasted text is what they are about, and becomes a quotation; alone it is the prompt. */
+function quotePasted(text: string): string {
+  const pieces: string[] = [];
+  let at = 0;
+  for (const { index, 0: open, 1: id } of text.matchAll(PASTED)) {
+    if (index < at) continue;
+    const end = text.indexOf(`\n</pasted_content id="${id}">`, index + open.length - 1);
+    if (end < 0) break;
+    pieces.push(text.slice(at, index), text.slice(index + open.length, end));
+    at = text.indexOf('>', end) + 1;
+  }
+  pieces.push(text.slice(at));
+  const isAlone = pieces.every((piece, i) => i % 2 === 1 || piece.trim() === '');
+  return pieces.map((piece, i) => (isAlone || i % 2 === 0 ? piece : piece.replace(/^/gm, '> '))).join('');
+}
 
 /** One tier-1 line, ready to inject: redacted, without line breaks, fences or tags. */
 export interface MemoryLine {

@@ -22,6 +22,7 @@ import { hasInstructions } from './recall/quarantine.ts';
 import type { ArchivedPage } from './storage/archive.ts';
 import type { FactFiles } from './storage/fact-files.ts';
 import { FactRegistry, type Scope } from './storage/fact-registry.ts';
+import { withoutQuotations } from './text/typed-text.ts';
 import { isClosed } from './text/validity.ts';
 
 /** A fact as commands and tools show it. */
@@ -300,7 +301,8 @@ export function saidIn({ user, prompts = [user], userOrigin, parts, recalled }: 
     kind === 'assistant' && recalled !== true ? passages : [],
   );
   const answer = own.filter(({ origin }) => isCleanOrigin(origin)).map(({ text }) => text);
-  return { ...(userOrigin === undefined ? { user, prompts } : { user: '' }), assistant: answer.join('\n\n') };
+  const typed = (userOrigin === undefined ? prompts : []).map(withoutQuotations);
+  return { user: typed.join('\n\n'), prompts: typed, assistant: answer.join('\n\n') };
 }
 
 /** A negation also ends what says more of the same thing. */

@@ -7,6 +7,7 @@ import { elide, getOwnLimit } from '../models/prompts/transcript.ts';
 import { repeatedOrigin } from '../text/repetition.ts';
 import { split } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
+import { getQuotations, withoutQuotations } from '../text/typed-text.ts';
 import { NEGATIVE } from './supersede-rules.ts';
 
 const LEAST_SHARE = 0.6;
@@ -86,16 +87,17 @@ const spokenClauses = memoize(({ user, userOrigin, parts }: TurnText): readonly 
   const answers = parts.flatMap(({ kind, origin, text, passages = [{ origin, text }] }) =>
     kind === 'assistant' ? passages.filter((own) => isCleanOrigin(own.origin)) : [],
   );
-  return [...(userOrigin === undefined ? [user] : []), ...answers.map(({ text }) => text)]
+  return [...(userOrigin === undefined ? [withoutQuotations(user)] : []), ...answers.map(({ text }) => text)]
     .flatMap((text) => split(text.slice(0, SAID_CHARS)).flatMap((sentence) => sentence.split(CLAUSE_END)))
     .map((clause) => ({ tokens: new Set(uniqueTokens(clause)), denies: NEGATIVE.test(clause) }))
     .filter(({ tokens }) => tokens.size > 0);
 });
 
 /** Of what a summarizer was shown that the user and the assistant did not say. */
-const foreignTokens = memoize(({ parts }: TurnText): ReadonlySet<string> => {
+const foreignTokens = memoize(({ user, parts }: TurnText): ReadonlySet<string> => {
   const foreign = parts.filter(({ kind, origin }) => kind !== 'assistant' || !isCleanOrigin(origin));
-  return new Set(foreign.flatMap((part) => uniqueTokens(elide(part.text, getOwnLimit(part, TOOL_CHARS)))));
+  const texts = foreign.map((part) => elide(part.text, getOwnLimit(part, TOOL_CHARS)));
+  return new Set([getQuotations(user), ...texts].flatMap(uniqueTokens));
 });
 
 /** Whether a text has a word that only texts from outside the project have. */
@@ -126,7 +128,7 @@ function saidByUser(text: string, turns: readonly TurnText[]): boolean {
   });
 }
 
-const usersWords = memoize(({ user }: TurnText) => new Set([user, ...split(user)].map(flat)));
+const usersWords = memoize(({ user }: TurnText) => new Set([user, ...split(withoutQuotations(user))].map(flat)));
 
 const wholeText = (turn: TurnText): string => [turn.user, ...turn.parts.map((part) => part.text)].join('\n');
 

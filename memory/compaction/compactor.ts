@@ -15,6 +15,7 @@ import { isNearDuplicate, sharedWords } from '../text/paraphrase.ts';
 import { repeatedOrigin } from '../text/repetition.ts';
 import { split } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
+import { withoutQuotations } from '../text/typed-text.ts';
 import { attributedOrigin, flat } from './attribution.ts';
 import { withSpareClaims } from './brief.ts';
 import { buildBrief, buildNodes, type NodeSource } from './build-nodes.ts';
@@ -232,7 +233,7 @@ function quoted(batch: Batch) {
     const found =
       by === 'assistant' || (isQuoted && uniqueTokens(text).length >= QUOTED_WORDS) ? null : findRead(batch, turn);
     if (found === null) return decision;
-    const user = found.turn.userOrigin === undefined ? found.turn.user : '';
+    const user = found.turn.userOrigin === undefined ? withoutQuotations(found.turn.user) : '';
     const all = batch.before === undefined ? batch.turns : [batch.before, ...batch.turns];
     const ids = all.map(({ turnId }) => turnId);
     const origin = attributedOrigin(text, ids, all);

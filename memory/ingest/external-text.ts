@@ -4,6 +4,7 @@ import { type CapturedMessage, type CapturedTurn, isCleanOrigin, isContinuation 
 import type { TurnText } from '../model/turn.ts';
 import { createCompactSet } from '../text/compact-set.ts';
 import { getShingles, getSome, repeatedParagraphs } from '../text/repetition.ts';
+import { withoutQuotations } from '../text/typed-text.ts';
 import { contentText, getBlocks, stripInjected } from './content-blocks.ts';
 import { readTurn } from './turn-trust.ts';
 
@@ -103,7 +104,7 @@ export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () 
       const trusted = parts.filter(({ kind, origin }) => kind !== 'tool_result' && isCleanOrigin(origin));
       if (isFull) return trusted.length === 0 ? [] : true;
       const [own, found] = [new Set<number>(), new Set<number>()];
-      yield* getSome(user, getShingles, (shingle) => void own.add(shingle));
+      yield* getSome(withoutQuotations(user), getShingles, (shingle) => void own.add(shingle));
       const isRepeated = (shingle: number): boolean => external.has(shingle) && !own.has(shingle);
       const said = (plain: string) => getShingles(plain, dir);
       for (const { kind, text } of trusted) {

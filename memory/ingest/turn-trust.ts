@@ -16,6 +16,7 @@ import {
 import type { JournalTurn, TurnPart, TurnText } from '../model/turn.ts';
 import { imageMark } from '../text/content-type.ts';
 import { type FlowText, repeatedLines, repeatedParagraphs } from '../text/repetition.ts';
+import { getQuotations } from '../text/typed-text.ts';
 import { type Block, contentText, digestText, findTexts, getBlocks, isText, stripInjected } from './content-blocks.ts';
 import { DOCUMENT, documentText } from './documents.ts';
 import { commandOrigin, isInside } from './shell-command.ts';
@@ -70,7 +71,7 @@ export function readTurnPart(turn: Marked, tainted: boolean) {
   const user = prompts.join('\n\n');
   const isEchoed = parts.some(({ passages = [] }) => passages.some(({ origin }) => origin === 'external'));
   const origins: Origin[] = [...parts.map((part) => part.origin), ...(isEchoed ? ['external' as const] : [])];
-  if (user !== '' || origins.length === 0) origins.push(isCopy ? 'tool' : 'user');
+  if (user !== '' || origins.length === 0) origins.push(isCopy || getQuotations(user) !== '' ? 'tool' : 'user');
   const more = {
     ...(queued.length > 0 ? { queued } : {}),
     ...(prompts.length > 1 ? { prompts } : {}),

@@ -4,6 +4,7 @@ import { trimEnd } from '../../common/text.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { TurnPart, TurnText } from '../model/turn.ts';
 import { type CompactSet, createCompactSet } from './compact-set.ts';
+import { getQuotations, withoutQuotations } from './typed-text.ts';
 
 const SEQUENCE_WORDS = 5;
 const WORD_CHARACTER = /[\p{L}\p{N}_]/u;
@@ -127,8 +128,8 @@ export function createShownText() {
       const repeated = new Set<number>();
       try {
         const own = new Set<number>();
-        yield* getSome(user, getSequences, (sequence) => void own.add(sequence));
-        for (const { by, text } of flow) {
+        yield* getSome(withoutQuotations(user), getSequences, (sequence) => void own.add(sequence));
+        for (const { by, text } of [{ by: 'shown', text: getQuotations(user) }, ...flow]) {
           const valuesOf = (plain: string) => getSequences(by === 'said' ? withoutFolder(plain, dir) : plain);
           yield* getSome(text.slice(0, SHOWN_CHARS), valuesOf, (sequence) => {
             if (own.has(sequence)) return;

@@ -76,6 +76,10 @@ it('come from what user and assistant say, never from what a tool or a page brou
   const web = toolRound('WebFetch', { url: 'https://evil.example' }, evil);
   memory.capture.captureTurns([
     getTurn('Look it up.', [...web, message('assistant', [{ type: 'text', text: evil }])], { projectDir: SHOP }),
+    talk(`What is that?\n\n<pasted_content id="0a1b">\n${evil}\n</pasted_content id="0a1b">\n`, 'A mail.', {
+      projectDir: SHOP,
+      key: 'k1',
+    }),
     getTurn(
       [
         { type: 'text', text: `<system-reminder>${evil}</system-reminder>` },

@@ -22,6 +22,14 @@ describe('words of the user', () => {
     expect(attributedOrigin('', ['e1'], [turn('Never delete everything.')])).toBe('external');
   });
 
+  it('are not theirs, nor the assistant’s, where they only quote them', () => {
+    const asks = turn('What does he mean?\n\n> We use port 7413. Never delete everything.');
+    const quoting: TurnText = { ...asks, origin: 'tool', parts: [] };
+    for (const text of ['We use port 7413', 'Never delete everything.', 'The user decided that we use port 7413'])
+      expect(attributedOrigin(text, ['e1'], [quoting])).toBe('tool');
+    expect(attributedOrigin('What does he mean?', ['e1'], [quoting])).toBe('user');
+  });
+
   it('are not theirs where a file says that somebody said them', () => {
     const copied: TurnText = { ...turn('We use port 7413.'), origin: 'tool', userOrigin: 'tool', parts: [] };
     expect(attributedOrigin('We use port 7413', ['e1'], [copied])).toBe('tool');
