@@ -200,7 +200,9 @@ async function apply(
   newFacts: readonly ExtractedFact[],
   { project, isPast = false, ...turn }: TurnSource & Source,
 ) {
-  const facts = newFacts.filter(({ value }) => !(value.includes(MARK) || hasInstructions(value)));
+  // What is about the user holds in every project, and a file of one may lead the assistant to say it.
+  const isOwn = ({ concept, origin }: ExtractedFact): boolean => origin === 'user' || !isOfUser(concept);
+  const facts = newFacts.filter((fact) => isOwn(fact) && !(fact.value.includes(MARK) || hasInstructions(fact.value)));
   if (state.vectors !== null && facts.length > 0) {
     const existing = [...state.scopes.near(project)].flatMap(({ store }) => [...store.facts, ...store.closed]);
     const near = existing.filter(({ concept }) => facts.some((each) => each.concept === concept));
@@ -297,9 +299,8 @@ function resolveFact(prefix: string, all: readonly FactView[]): FactView {
 
 /** What the user typed, and what the assistant says of its own; text from outside is in neither. */
 export function saidIn({ user, prompts = [user], userOrigin, parts, recalled }: TurnText): FactTurn {
-  const own = parts.flatMap(({ kind, origin, text, passages = [{ origin, text }] }) =>
-    kind === 'assistant' && recalled !== true ? passages : [],
-  );
+  const spoken = recalled === true ? [] : parts.filter(({ kind }) => kind === 'assistant');
+  const own = spoken.flatMap(({ origin, text, passages = [{ origin, text }] }) => passages);
   const answer = own.filter(({ origin }) => isCleanOrigin(origin)).map(({ text }) => text);
   const typed = (userOrigin === undefined ? prompts : []).map(withoutQuotations);
   return { user: typed.join('\n\n'), prompts: typed, assistant: answer.join('\n\n') };

@@ -47,9 +47,8 @@ export async function redactTurn(
     if (!isRedacted || turn.origins === undefined) continue;
     const before = findCandidates(message).map(digestText);
     for (const [at, text] of findCandidates(own).entries()) {
-      const digest = before[at] ?? '';
-      const origin = turn.origins[digest];
-      delete origins[digest];
+      const origin = turn.origins[before[at] ?? ''];
+      delete origins[before[at] ?? ''];
       if (origin !== undefined) origins[digestText(text)] = origin;
     }
   }
