@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -110,6 +110,24 @@ describe("Claude Code's hooks", () => {
   it('user-prompt-submit: reports the prompt and adds nothing', async () => {
     const asking = told('UserPromptSubmit', { prompt: ASKED });
     expect(await run('user-prompt-submit', asking)).toEqual({ status: 0, stdout: '' });
+  });
+
+  it('a slash command of the plugin lets Claude run its own command alone, without being asked', () => {
+    const folder = 'hooks/plugin/commands';
+    for (const name of readdirSync(folder)) {
+      const text = readFileSync(path.join(folder, name), 'utf8');
+      const [, launch = '', own = '', more] =
+        /^allowed-tools: Bash\((node "[^"]+") run ([^:)]+)(:\*)?\)$/m.exec(text) ?? [];
+      const [, command = ''] = /^!`(.+)`$/m.exec(text) ?? [];
+      expect(command, name).toMatch(/^node "[^"]+" run \S/);
+      // With more behind it, it ends at a flag, which no subcommand or program can follow.
+      if (more === undefined) expect(command).toBe(`${launch} run ${own}`);
+      else
+        expect([
+          own.split(' ').some((word) => word.startsWith('--')),
+          command.startsWith(`${launch} run ${own} `),
+        ]).toEqual([true, true]);
+    }
   });
 
   it('from a plugin folder that lies anywhere: by PATH, by COMET_CC_BIN, and in silence where there is no program', async () => {
