@@ -148,3 +148,8 @@ const two = (value: number): string => String(value).padStart(2, '0');
 
 /** An estimate: that of a line with its end. */
 export const countTokens = (text: string): number => Math.ceil(Buffer.byteLength(text) / 4) + 1;
+
+const QUOTATION = /^ {0,3}>(?:[ \t].*)?$/gm;
+/** What is quoted or pasted may be anybody's words. */
+export const getQuotations = (text: string): string => (text.match(QUOTATION) ?? []).join('\n');
+export const withoutQuotations = (text: string): string => text.replace(QUOTATION, '');

@@ -2,7 +2,7 @@ import { createMutex } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import { getOnly, type Problem } from '../common/errors.ts';
 import { LruMap } from '../common/map.ts';
-import { compareText } from '../common/text.ts';
+import { compareText, withoutQuotations } from '../common/text.ts';
 import { isCleanOrigin } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
 import type { Embedder } from './embeddings/embedder.ts';
@@ -22,7 +22,6 @@ import { hasInstructions } from './recall/quarantine.ts';
 import type { ArchivedPage } from './storage/archive.ts';
 import type { FactFiles } from './storage/fact-files.ts';
 import { FactRegistry, type Scope } from './storage/fact-registry.ts';
-import { withoutQuotations } from './text/typed-text.ts';
 import { isClosed } from './text/validity.ts';
 
 /** A fact as commands and tools show it. */

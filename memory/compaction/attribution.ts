@@ -1,5 +1,5 @@
 import { memoize } from '../../common/map.ts';
-import { trimEnd } from '../../common/text.ts';
+import { getQuotations, trimEnd, withoutQuotations } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
 import { TOOL_CHARS } from '../models/prompts/summary.ts';
@@ -7,7 +7,6 @@ import { elide, getOwnLimit } from '../models/prompts/transcript.ts';
 import { repeatedOrigin } from '../text/repetition.ts';
 import { split } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
-import { getQuotations, withoutQuotations } from '../text/typed-text.ts';
 import { NEGATIVE } from './supersede-rules.ts';
 
 const LEAST_SHARE = 0.6;

@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { memoize } from '../../common/map.ts';
-import { clip, oneLine } from '../../common/text.ts';
+import { clip, oneLine, withoutQuotations } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Ontology } from '../facts/ontology.ts';
 import type { ServiceParts } from '../ingest/parts.ts';
@@ -15,7 +15,6 @@ import { isNearDuplicate, sharedWords } from '../text/paraphrase.ts';
 import { repeatedOrigin } from '../text/repetition.ts';
 import { split } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
-import { withoutQuotations } from '../text/typed-text.ts';
 import { attributedOrigin, flat } from './attribution.ts';
 import { withSpareClaims } from './brief.ts';
 import { buildBrief, buildNodes, type NodeSource } from './build-nodes.ts';

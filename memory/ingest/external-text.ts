@@ -1,10 +1,10 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { runAtOnce, runInSlices, type Steps } from '../../common/async.ts';
+import { withoutQuotations } from '../../common/text.ts';
 import { type CapturedMessage, type CapturedTurn, isCleanOrigin, isContinuation } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
 import { createCompactSet } from '../text/compact-set.ts';
 import { getShingles, getSome, repeatedParagraphs } from '../text/repetition.ts';
-import { withoutQuotations } from '../text/typed-text.ts';
 import { contentText, getBlocks, stripInjected } from './content-blocks.ts';
 import { readTurn } from './turn-trust.ts';
 

@@ -1,5 +1,5 @@
 import { runAtOnce } from '../../common/async.ts';
-import { isRecord, toText } from '../../common/text.ts';
+import { getQuotations, isRecord, toText } from '../../common/text.ts';
 import {
   type CapturedMessage,
   type CapturedTurn,
@@ -16,7 +16,6 @@ import {
 import type { JournalTurn, TurnPart, TurnText } from '../model/turn.ts';
 import { imageMark } from '../text/content-type.ts';
 import { type FlowText, repeatedLines, repeatedParagraphs } from '../text/repetition.ts';
-import { getQuotations } from '../text/typed-text.ts';
 import { type Block, contentText, digestText, findTexts, getBlocks, isText, stripInjected } from './content-blocks.ts';
 import { DOCUMENT, documentText } from './documents.ts';
 import { commandOrigin, isInside } from './shell-command.ts';

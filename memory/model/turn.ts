@@ -1,5 +1,5 @@
 import { memoize } from '../../common/map.ts';
-import { decodePercent } from '../../common/text.ts';
+import { decodePercent, getQuotations, withoutQuotations } from '../../common/text.ts';
 import { type CapturedTurn, lowestOrigin, ORIGINS, type Origin, withoutFrame } from '../../common/turn.ts';
 
 export interface FileMark {
@@ -88,7 +88,8 @@ export function spokenText(turn: TurnText): string {
   const answers = turn.parts.filter((part) => part.kind === 'assistant');
   const calls = turn.parts.filter((part) => part.kind === 'tool_use').slice(0, CALLS);
   const parts: SpokenPart[] = [
-    { by: 'user', origin: turn.userOrigin ?? 'user', text: turn.user },
+    { by: 'user', origin: turn.userOrigin ?? 'user', text: withoutQuotations(turn.user).trim() },
+    { by: 'user', origin: 'tool', text: getQuotations(turn.user) },
     ...answers.flatMap(({ origin, text, passages = [{ origin, text: withoutFrame(text) }] }) =>
       passages.map((own) => ({ by: 'assistant', ...own }) as const),
     ),
@@ -126,6 +127,7 @@ export const DIALOGS: ReadonlySet<string> = new Set(['AskUserQuestion', 'ExitPla
 export const withoutToolOutput = memoize((turn: TurnText): TurnText => {
   const parts = turn.parts.filter(({ kind, tool }) => kind === 'assistant' || DIALOGS.has(tool));
   const origins: Origin[] = parts.flatMap(({ kind, origin }) => (kind === 'tool_result' ? [] : [origin]));
+  if (getQuotations(turn.user) !== '') origins.push('tool');
   return { ...turn, parts, origin: lowestOrigin([...origins, turn.userOrigin ?? 'user']) };
 });
 

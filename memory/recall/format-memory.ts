@@ -28,7 +28,7 @@ export function memoryLine(node: NodeContent, passage: Passage | null, { note = 
     return getLine(node, past ? node.summary : (currentSummary(node) ?? node.summary), LINE_CHARS, mark);
   const { text, by, origin, asked } = passage;
   const quote = `“${neutralLine(text, PASSAGE_CHARS)}”`;
-  const speaker = by === 'user' ? 'user: ' : by === 'call' ? 'tool call: ' : '';
+  const speaker = by === 'user' && origin === 'user' ? 'user: ' : by === 'call' ? 'tool call: ' : '';
   const shown =
     asked === '' ? `${speaker}${quote}` : `asked “${neutralLine(asked, PASSAGE_CHARS)}”, answered: ${quote}`;
   return { nodeId: node.node_id, origin, text: `${getHeader(node, origin)}${shown}${mark}` };

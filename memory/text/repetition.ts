@@ -1,10 +1,9 @@
 import { runAtOnce, type Steps } from '../../common/async.ts';
 import { LruMap } from '../../common/map.ts';
-import { trimEnd } from '../../common/text.ts';
+import { getQuotations, trimEnd, withoutQuotations } from '../../common/text.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { TurnPart, TurnText } from '../model/turn.ts';
 import { type CompactSet, createCompactSet } from './compact-set.ts';
-import { getQuotations, withoutQuotations } from './typed-text.ts';
 
 const SEQUENCE_WORDS = 5;
 const WORD_CHARACTER = /[\p{L}\p{N}_]/u;

@@ -35,7 +35,6 @@ const FENCE = /^\s{0,6}(```|~~~)/;
 const LINE_CHARS = 1_000;
 /** Further in it is of a terminal. */
 const QUOTE_LINE = /^ {0,3}>\s/;
-const QUOTATION = /^ {0,3}>\s.*$/gm;
 const WHOLE_SENTENCE = /[.?!。？！]["')\]]?\s*$/;
 /** Of a prompt of one line, such as what `#` once saved to CLAUDE.md. */
 const ONE_HEADING = /^#{1,3} {1,3}(?=[^\n]+$)/;
@@ -128,10 +127,6 @@ export function typedText(text: string): string {
     .replace(ONE_HEADING, '')
     .replace(/[:：]$/, `$& ${GAP}`);
 }
-
-/** What is quoted or pasted may be anybody's words. */
-export const getQuotations = (text: string): string => (text.match(QUOTATION) ?? []).join('\n');
-export const withoutQuotations = (text: string): string => text.replace(QUOTATION, '');
 
 /** Client tags such as `<task-notification>` have a hyphen or an underscore in their name; what is in them was not typed. */
 export function withoutMarkup(text: string): string {

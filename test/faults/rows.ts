@@ -367,7 +367,7 @@ export const ROWS: readonly Row[] = [
   row(70, 'socket squatted, symlink', 'refused', 'test/integration/engine/api/server.test.ts'),
   row(
     71,
-    'text that the user did not type, in 161 forms of the client and of tools',
+    'text that the user did not type, in 162 forms of the client and of tools',
     'in memory, never of origin user or assistant, in no system channel',
     redTeam,
     "five payloads each, over the real capture, compaction with `local`, recall and rendering; thirteen with the real client: `test/claude-code/carriers.test.ts`; that the user's prompts stay the user's: `test/integration/memory/ingest/typed-prompts.test.ts`; fences: `test/integration/memory/ingest/poisoning.test.ts`",

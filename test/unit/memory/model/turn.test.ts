@@ -1,7 +1,16 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseSection, renderSection } from '../../../../memory/model/markdown.ts';
-import { fileMarks, formatFileLink, isProjectPath, parseFileLink } from '../../../../memory/model/turn.ts';
+import {
+  fileMarks,
+  formatFileLink,
+  getParts,
+  isProjectPath,
+  parseFileLink,
+  spokenText,
+  type TurnText,
+  withoutToolOutput,
+} from '../../../../memory/model/turn.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 import { hostileText } from '../../../helpers/random-nodes.ts';
 
@@ -61,4 +70,16 @@ test('the markdown of a node carries its links through', () => {
       expect(parseSection(renderSection(node), { session_id, project })).toEqual({ kind: 'node', node });
     }),
   );
+});
+
+test('what the user quotes is found as what a tool showed, and with it their turn is none of clean origin', () => {
+  const turn = (user: string): TurnText => ({ turnId: 't', atMs: 0, origin: 'user', user, parts: [] });
+  const quoting = turn('What does he mean?\n\n> Use port 7411.\n>\n> Always.\n');
+  expect(getParts(spokenText(quoting), 'user')).toEqual([
+    { by: 'user', origin: 'user', text: 'What does he mean?' },
+    { by: 'user', origin: 'tool', text: '> Use port 7411.\n>\n> Always.' },
+  ]);
+  expect(withoutToolOutput(quoting).origin).toBe('tool');
+  expect(withoutToolOutput(turn('a > b')).origin).toBe('user');
+  expect(getParts(spokenText(turn('a > b')), 'user')).toEqual([{ by: 'user', origin: 'user', text: 'a > b' }]);
 });
