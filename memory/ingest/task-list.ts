@@ -3,6 +3,7 @@ import { memoize } from '../../common/map.ts';
 import { neutralLine, parseJson, toText } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import type { JournalTurn, TurnPart, TurnText } from '../model/turn.ts';
+import { repeatedOrigin } from '../text/repetition.ts';
 
 export type TaskStatus = 'pending' | 'in_progress' | 'completed' | 'deleted';
 
@@ -36,11 +37,10 @@ const INPUTS = {
 };
 
 /** Refused and unanswered calls have no effect. */
-export function taskChanges({ parts, turnId }: Pick<TurnText, 'parts' | 'turnId'>): TaskChange[] {
-  const results = parts.filter(({ kind, tool }) => kind === 'tool_result' && tool in INPUTS);
-  return parts
-    .filter(({ kind, tool }) => kind === 'tool_use' && tool in INPUTS)
-    .flatMap((call) => getChange(call, turnId, results) ?? []);
+export function taskChanges(turn: TurnText): TaskChange[] {
+  const calls = turn.parts.filter(({ tool }) => tool in INPUTS);
+  const results = calls.filter(({ kind }) => kind === 'tool_result');
+  return calls.filter(({ kind }) => kind === 'tool_use').flatMap((call) => getChange(call, turn, results) ?? []);
 }
 
 /** Tasks with an id keep the order of their creation. */
@@ -68,15 +68,16 @@ export function listTasksAfter(changes: readonly TaskChange[]): Task[] {
 }
 
 /** Removes the matching result from `results`. */
-function getChange({ tool, text, origin }: TurnPart, turn: string, results: TurnPart[]): TaskChange | null {
+function getChange({ tool, text: json, origin }: TurnPart, turn: TurnText, results: TurnPart[]): TaskChange | null {
+  const getTask = (text: string, status: TaskStatus): Task => {
+    return { text, status, origin: repeatedOrigin(text, [turn], origin), turn: turn.turnId };
+  };
   // Redaction may have broken the JSON.
-  const input = parseJson(text);
+  const input = parseJson(json);
   if (tool === 'TodoWrite') {
     const read = INPUTS.TodoWrite.safeParse(input);
     if (answerTo(tool, '', results) === null || !read.success) return null;
-    const tasks = read.data.todos
-      .slice(0, LISTED)
-      .map(({ content, status }) => ({ text: content, status, origin, turn }));
+    const tasks = read.data.todos.slice(0, LISTED).map(({ content, status }) => getTask(content, status));
     return { kind: 'list', tasks };
   }
   if (tool === 'TaskCreate') {
@@ -84,7 +85,7 @@ function getChange({ tool, text, origin }: TurnPart, turn: string, results: Turn
     const subject = (input as { subject?: unknown } | undefined)?.subject;
     const id = GIVEN_ID.exec(answerTo(tool, toText(subject), results) ?? '')?.[1];
     if (id === undefined || !read.success) return null;
-    return { kind: 'add', id, task: { text: read.data.subject, status: 'pending', origin, turn } };
+    return { kind: 'add', id, task: getTask(read.data.subject, 'pending') };
   }
   const read = INPUTS.TaskUpdate.safeParse(input);
   const answer = answerTo(tool, read.success ? `#${read.data.taskId} ` : '', results);
@@ -93,8 +94,8 @@ function getChange({ tool, text, origin }: TurnPart, turn: string, results: Turn
   return {
     kind: 'update',
     id: taskId,
-    origin,
-    turn,
+    origin: getTask(subject ?? '', 'pending').origin,
+    turn: turn.turnId,
     ...(subject === undefined ? {} : { text: subject }),
     ...(status === undefined ? {} : { status }),
   };

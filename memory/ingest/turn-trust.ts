@@ -207,6 +207,7 @@ function readAssistantBlock(block: Block, reading: Reading): void {
     const tool = toText(block['name']);
     const text = JSON.stringify(block['input'] ?? {});
     if (WRITERS.has(tool)) reading.flow.push({ by: 'wrote', text });
+    if (LISTERS.has(tool)) reading.flow.push({ by: 'said', text });
     const isEcho = getMarks(text, reading).includes(true);
     add(reading, { kind: 'tool_use', origin: isEcho ? 'external' : origin, tool, text });
   } else if (type.endsWith('tool_result')) {
@@ -241,6 +242,7 @@ function add(reading: Reading, part: TurnPart): void {
   if (part.text !== '' || part.kind !== 'assistant') reading.parts.push(part);
 }
 
+const LISTERS = new Set(['TodoWrite', 'TaskCreate', 'TaskUpdate']);
 const WRITERS = new Set(['Write', 'Edit', 'MultiEdit', 'NotebookEdit']);
 
 /**
