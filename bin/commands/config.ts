@@ -12,7 +12,7 @@ export function registerConfig(program: Command, context: Context): void {
     .option('--json', 'print one JSON document with every key')
     .action(async (flags: { all?: boolean; json?: boolean }) => {
       const { readSettings } = await import('../../common/config.ts');
-      const settings = readSettings(context.env);
+      const settings = readSettings(context.env).map(withoutPassword);
       const shown = settings.filter(({ source }) => flags.all === true || source !== 'default');
       if (shown.length === 0 && !flags.json)
         return context.term.say('every key has its default; comet-cc config --all lists them');
@@ -45,6 +45,12 @@ async function setKey(context: Context, name: string, text: string): Promise<voi
   if (guard === null) return;
   const later = `the running engine keeps the old value; apply it with: comet-cc restart${flag}`;
   context.term.say(key.startsWith('share.') ? 'it holds from the next exchange on' : later);
+}
+
+/** A list is shown to others; `config get` prints all of it. */
+function withoutPassword(setting: Setting): Setting {
+  const { value } = setting;
+  return { ...setting, value: typeof value === 'string' ? value.replace(/\/\/[^/@\s]{1,500}@/, '//…@') : value };
 }
 
 function settingJson({ value, fallback, source, variable, description }: Setting) {

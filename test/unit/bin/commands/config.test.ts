@@ -49,6 +49,16 @@ it('sets a key and says when the environment overrides it', async () => {
   expect(stdout).toBe('9001\n');
 });
 
+it('lists the address of a proxy without its password', async () => {
+  const proxy = 'http://ada:s3cret@proxy.example:3128';
+  await run(['config', '--json'], { COMET_CC_UPSTREAM_PROXY: proxy });
+  await run(['config'], { COMET_CC_UPSTREAM_PROXY: proxy });
+  expect(stdout).not.toContain('s3cret');
+  expect(stdout.match(/http:\/\/…@proxy\.example:3128/g)).toHaveLength(2);
+  await run(['config', 'get', 'upstreamProxy'], { COMET_CC_UPSTREAM_PROXY: proxy });
+  expect(stdout).toContain(proxy);
+});
+
 it('refuses an unknown key as wrong usage', async () => {
   expect(await run(['config', 'set', 'nothing', '1'])).toBe(2);
   expect(stderr).toContain('comet-cc config --all');
