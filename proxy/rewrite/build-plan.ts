@@ -529,34 +529,42 @@ function buildCut(
     : { through: turnIds.at(-1) as string };
   const note = noteLost(view, findHeadEnd(view), 'merged' in place ? kept + 1 : kept);
   const preamble = renderPreamble(quoted, { budgetTokens, absorbedTokens }, fence, note);
-  return { ...place, preamble: preamble.text, nodeIds, pins: 3 };
+  return { ...place, preamble: preamble.text, nodeIds, pins: 4 };
 }
 
 const LOADED = /"type":"tool_reference","tool_name":"([\w-]{1,128})"/g;
-const SKILL = /"text":"Base directory for this skill: [^"\\]{0,300}?([\w.-]{1,80})(?:\\n|")/g;
+const SKILL =
+  /(?:"text":"Base directory for this skill: [^"\\]{0,300}?|\\n### Skill: (?=[\w.:-]{1,80}\\nPath: ))([\w.:-]{1,80})(?:\\n|")/g;
+/** For models without system messages they are appended to the result of a tool; after a compaction, shown as a file. */
+const INSTRUCTIONS =
+  /(?<=\\n<system-reminder>\\nContents of |\\nCalled the Read tool with the following input: \{\\"file_path\\":\\")(\/[^"\\\s<>]{1,300}\.md)(?= \([^"\\]{1,200}\):\\n|:\\n|(?<=\/CLAUDE\.(?:local\.)?md)\\")/g;
+const MOVED = '\\n<system-reminder>\\n# Environment update\\n - Primary working directory: ';
 const STARTED =
-  /"(?:content|text)":"Command (?:running|was|did not) [^":\\]{1,100}(?:with ID|\(ID): (\w{1,40})[^"\\]{0,300} is being written to: ([^\s"\\]{1,500}\.output)/g;
+  /"(?:content|text)":"Command (?:running|was|did not) [^":\\]{1,100}(?:with ID|\(ID): (\w{1,40})[^"\\]{0,300} is being written to: ([^\s"\\]{1,500}\.output)|"Async agent launched successfully\.[^"\\]{0,300}\\nagentId: (\w{1,40}) |Background agent \\"[^"\\]{1,200}\\" \((\w{1,40})\) is still running|Background (?:shell|monitor) (\w{1,40}) \(\\"[^"\\]{0,300}\\"\) is still running/g;
 
-/** Of messages `[start, end)`, what Claude Code says again when it compacts: skills, loaded tools, running commands. */
+/** Of messages `[start, end)`, what Claude Code says again when it compacts: skills, loaded tools, what runs. */
 function noteLost({ body, scan }: ConversationView, start: number, end: number): string {
-  if (!['"tool_reference"', ' is being written to: ', '"Base directory for'].some((sign) => body.includes(sign)))
-    return '';
   const middle = scan.messages[end]?.start ?? body.length;
   const [cut, kept] = [body.toString('utf8', scan.messages[start]?.start, middle), body.toString('utf8', middle)];
-  const [tools, skills] = [LOADED, SKILL].map((form) => {
+  const [tools, skills, files] = [LOADED, SKILL, INSTRUCTIONS].map((form) => {
     const shown = Array.from(kept.matchAll(form), ([, name]) => name);
     return new Set(Array.from(cut.matchAll(form), ([, name]) => name).filter((name) => !shown.includes(name)));
   });
-  const hasEnded = (id = ''): boolean =>
+  const hasEnded = (id: string): boolean =>
     [`<task-id>${id}<`, `"TaskStop","input":{"task_id":"${id}"`].some((sign) => body.includes(sign));
-  const commands = [...cut.matchAll(STARTED)].flatMap(([, id, file]) =>
-    hasEnded(id) ? [] : `${id} (prints to ${file})`,
+  const tasks = [...cut.matchAll(STARTED)].flatMap(([, command, file, ...others]) => {
+    const id = command ?? others.find((other) => other !== undefined) ?? '';
+    return hasEnded(id) ? [] : `${id}${file ? ` (prints to ${file})` : ''}`;
+  });
+  const [names, used, read, running] = [tools ?? [], skills ?? [], files ?? [], new Set(tasks)].map((each) =>
+    [...each].join(', '),
   );
-  const [names, used, running] = [tools ?? [], skills ?? [], commands].map((each) => [...each].join(', '));
   const unloaded = ` ToolSearch had loaded ${names}, no longer loaded: load one again before you call it.`;
   const untold = ` The text of the skill ${used} is no longer shown: invoke it again before you follow it.`;
+  const unread = ` Instructions of ${read} are no longer shown: read them again before you work in that folder.`;
   const left = ` Still in the background, not to be started again: ${running}.`;
-  return `${names && unloaded}${used && untold}${running && left}`;
+  const moved = cut.includes(MOVED) && !kept.includes(MOVED) ? ' The directory has changed: see `pwd`.' : '';
+  return `${names && unloaded}${used && untold}${read && unread}${running && left}${moved}`;
 }
 
 /** A turn is quoted by the first of its nodes, and a node is represented by quotes only if all its turns have one. */
@@ -584,7 +592,7 @@ function buildRoundCuts(memory: MemorySource, { view, step, fence }: EpochInput,
     const { nodeIds, lines } = readCoveringNodes(memory, partIds);
     const preamble = renderRoundsPreamble(lines, roundsBudget(config), fence, noteLost(view, start, end));
     const [after, through] = [view.lineage[start - 1] as string, view.lineage[end - 1] as string];
-    return { after, through, preamble: preamble.text, nodeIds, pins: 3 };
+    return { after, through, preamble: preamble.text, nodeIds, pins: 4 };
   });
 }
 

@@ -26,8 +26,8 @@ export interface Cut {
   /** Leading text block of the first kept prompt. */
   readonly preamble: string;
   readonly nodeIds: readonly string[];
-  /** Absent in plans of versions that kept nothing of the absorbed messages, true and 2 in those that kept less. */
-  readonly pins?: true | 2 | 3;
+  /** Absent in plans of versions that kept nothing of the absorbed messages, true, 2 and 3 in those that kept less. */
+  readonly pins?: true | 2 | 3 | 4;
 }
 
 /** The oldest tool rounds of one turn that are no longer sent. The turn's instruction is still sent. */

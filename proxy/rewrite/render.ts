@@ -19,8 +19,9 @@ export interface Line extends Pick<MemoryLine, 'nodeId' | 'text'> {
 
 export type Rendered = Pick<Injection, 'text' | 'nodeIds' | 'found'>;
 
-/** For an unchanged file, Claude Code's Read refers to an earlier result, which may have been dropped. */
-const REREAD = 'Where a tool points to an earlier result that is not shown, `cat` the file.';
+/** Claude Code shows an unchanged file once: then Read refers to an earlier result, and a mention attaches nothing. */
+const REREAD =
+  'Where a file that a prompt names with @, or a result that a tool points to, is not shown, `cat` the file.';
 
 export interface PreambleBudget {
   readonly budgetTokens: number;

@@ -108,8 +108,8 @@ export interface Pinned {
   readonly blocks: readonly unknown[];
   /** `output_config` of a system message; it applies until the next one. */
   readonly directive?: unknown;
-  /** A tool result says that plan mode ended, as for models without system messages. */
-  readonly endsPlan?: true;
+  /** A tool result says that plan mode ended, as for models without system messages: by a reminder, or in its output. */
+  readonly endsPlan?: 'reminder' | 'output';
 }
 
 /** Null when nothing stays. */
@@ -119,12 +119,19 @@ export function readPinned(message: unknown): Pinned | null {
   const directive = role === 'system' ? config : undefined;
   const reminders = role === 'user' ? blocks.flatMap(readText).filter((text) => isStandingReminder(text)) : [];
   const kept = role === 'system' ? blocks.flatMap((block) => keepStanding(block)) : [];
-  const endsPlan = blocks.flatMap(readResult).some((text) => text.includes(PLAN_ENDED));
+  const ends = blocks.flatMap(readResult).flatMap((text) => text.split(PLAN_ENDED).slice(1));
+  const endsPlan = ends[0] === undefined ? undefined : ends.some(isRestOfReminders) ? 'reminder' : 'output';
   if (reminders.length + kept.length === 0 && directive === undefined && !endsPlan) return null;
   return { reminders, blocks: kept, ...(directive !== undefined && { directive }), ...(endsPlan && { endsPlan }) };
 }
 
 const PLAN_ENDED = '<system-reminder>\n## Exited Plan Mode\n\nYou have exited plan mode.';
+
+/** Claude Code appends its reminders to a result, whose own text may quote one. */
+const isRestOfReminders = (text: string): boolean => {
+  const [, ...others] = text.split('</system-reminder>').map((part) => part.trim());
+  return others.length > 0 && others.every((part) => part === '' || part.startsWith('<system-reminder>'));
+};
 
 const readResult = (block: unknown): string[] =>
   Object(block).type === 'tool_result' ? toBlocks(Object(block).content).flatMap(readText) : [];
@@ -133,10 +140,10 @@ export function toBlocks(content: unknown): readonly unknown[] {
   return Array.isArray(content) ? content : [{ type: 'text', text: content }];
 }
 
-/** What a plan keeps of it whose `pins` is `kinds`. */
+/** What a plan keeps of it whose `pins` is `kinds`; those with 3 took any output for the end of plan mode. */
 export const asFormerly = ({ endsPlan, ...pin }: Pinned, kinds: number): Pinned => ({
   ...pin,
-  ...(endsPlan && kinds > 2 && { endsPlan }),
+  ...(endsPlan && (kinds === 3 || (kinds > 3 && endsPlan === 'reminder')) && { endsPlan }),
   reminders: pin.reminders.filter((text) => isStandingReminder(text, kinds)),
   blocks: pin.blocks.flatMap((block) => keepStanding(block, kinds)),
 });
