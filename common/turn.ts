@@ -279,14 +279,19 @@ export const withoutFrame = (text: string): string =>
 /**
  * First words of what Claude Code tells the model once and then takes as known: instructions of CLAUDE.md files, the
  * environment, and which tools, agents, skills and servers there are; plan mode, and what changes in the session; other
- * modes, the directory, and changed CLAUDE.md files; what takes such words back, and the plan after a compaction.
+ * modes, the directory, and changed CLAUDE.md files; what takes such words back, and after a compaction the plan and skills.
  */
 const STANDING = [
-  /^(?:Codebase and user instructions are shown below\.|As you answer the user's questions, you can use the following context:|Contents of [^\n]{1,400}\.md(?: \([^\n]{1,200}\))?:\n|Attribution for git commits and pull requests|# Environment\nYou have been invoked|# MCP Server Instructions\n|Available agent types for the |New agent types are now available|The following (?:deferred tools are|skills are available for|agent types are no longer|MCP servers (?:have|are connected)|tools (?:are (?:now|no longer) available|are available again|just became)) ?)/m,
-  /^(?:Plan mode is active\. The user indicated|The date has changed\. Today's date is now |# Output Style: |The output style was reset to the default\.|# Language\nMaintain full|The language preference was cleared\.|You are powered by the model )/m,
-  /^(?:## (?:Exited (?:Plan|Auto) Mode|Auto Mode Active)\n\n|While (?:auto|bypass permissions) mode is active:|Ultracode is (?:on:|off )|# Environment update\n|(?:These instruction files changed|Instructions no longer present|Instruction files were re-read) ?)/m,
-  /^(?:\d{1,5} (?:deferred )?tools? (?:is|are) available again |New skills discovered in |# Unavailable MCP Tools\n|# Advisor Tool\n|## [\w ]{1,40} command sandbox\n|## Proactivity: |A plan (?:file )?exists from plan mode|From here on, do not add attribution lines|Definitions of the following tools were loaded earlier|The (?:following (?:skills are also available|tools have updated definitions|MCP servers (?:require authentication|are configured))|earlier error that said the following tools|session context (?:has changed|was re-read)|UTC date is now|proactivity setting announced|command sandbox has been disabled|advisor tool is |workflow size guideline for this session changed))/m,
+  /^(?:Codebase and user instructions are shown below\.|As you answer the user's questions, you can use the following context:|Contents of [^\n]{1,400}\.md(?: \([^\n]{1,200}\))?:\n|Attribution for git commits and pull requests|# Environment\nYou have been invoked|# MCP Server Instructions\n|Available agent types for the |New agent types are now available|The following (?:deferred tools are|skills are available for|agent types are no longer|MCP servers (?:have|are connected)|tools (?:are (?:now|no longer) available|are available again|just became)) ?)/gm,
+  /^(?:Plan mode is active\. The user indicated|The date has changed\. Today's date is now |# Output Style: |The output style was reset to the default\.|# Language\nMaintain full|The language preference was cleared\.|You are powered by the model )/gm,
+  /^(?:## (?:Exited (?:Plan|Auto) Mode|Auto Mode Active)\n\n|While (?:auto|bypass permissions) mode is active:|Ultracode is (?:on:|off )|# Environment update\n|(?:These instruction files changed|Instructions no longer present|Instruction files were re-read) ?)/gm,
+  /^(?:SessionStart hook (?:additional context|success): |Today's date is \d|\d{1,5} (?:deferred )?tools? (?:is|are) available again |New skills discovered in |# Unavailable MCP Tools\n|# Advisor Tool\n|## [\w ]{1,40} command sandbox\n|## Proactivity: |A plan (?:file )?exists from plan mode|From here on, do not add attribution lines|Definitions of the following tools were loaded earlier|The (?:following (?:skills (?:are also available|were invoked)|tools have updated definitions|MCP servers (?:require authentication|are configured))|earlier error that said the following tools|session context (?:has changed|was re-read)|UTC date is now|proactivity setting announced|command sandbox has been disabled|advisor tool is |workflow size guideline for this session changed))/gm,
 ];
+/** What Claude Code says again and again, behind standing parts too: a budget, and what hooks print. */
+const PASSING =
+  /\n\n(?:<total_tokens>[^\n]*|(?!SessionStart)[A-Z][A-Za-z]{2,30}(?::[\w-]{1,60})? hook (?:additional context|success): [^\n]*(?:\n[^\n]+)*)/g;
+/** From this version of plans on each part is a text of its own. */
+const SPLIT_SINCE = 4;
 const REMINDER_START = '<system-reminder>\n';
 
 /** @param kinds  how many of the lists above count: plans of former versions kept less */
@@ -295,10 +300,15 @@ function findStanding(text: string, kinds = STANDING.length): number {
   return Math.min(...found.filter((at) => at >= 0));
 }
 
-/** A system message consists of parts: the text from its first standing part on, null without one. */
-export function findStandingParts(text: string, kinds?: number): string | null {
-  const at = findStanding(text, kinds);
-  return at > text.length ? null : text.slice(at);
+/** A system message consists of parts: the text from its first standing part on, in parts where a plan has them so. */
+export function findStandingParts(text: string, kinds = 0): string[] {
+  const at = findStanding(text, kinds || undefined);
+  if (at > text.length) return [];
+  if (kinds < SPLIT_SINCE) return [text.slice(at)];
+  const said = text.slice(at).replace(PASSING, '');
+  const starts = STANDING.slice(0, kinds).flatMap((form) => Array.from(said.matchAll(form), ({ index }) => index));
+  starts.sort((one, other) => one - other);
+  return starts.map((start, place) => said.slice(start, starts[place + 1]).trimEnd());
 }
 
 /** Whether this text block of a user message is a standing part. */

@@ -533,14 +533,13 @@ function buildCut(
 }
 
 const LOADED = /"type":"tool_reference","tool_name":"([\w-]{1,128})"/g;
-const SKILL =
-  /(?:"text":"Base directory for this skill: [^"\\]{0,300}?|\\n### Skill: (?=[\w.:-]{1,80}\\nPath: ))([\w.:-]{1,80})(?:\\n|")/g;
+const SKILL = /"text":"Base directory for this skill: [^"\\]{0,300}?([\w.-]{1,80})(?:\\n|")/g;
 /** For models without system messages they are appended to the result of a tool; after a compaction, shown as a file. */
 const INSTRUCTIONS =
   /(?<=\\n<system-reminder>\\nContents of |\\nCalled the Read tool with the following input: \{\\"file_path\\":\\")(\/[^"\\\s<>]{1,300}\.md)(?= \([^"\\]{1,200}\):\\n|:\\n|(?<=\/CLAUDE\.(?:local\.)?md)\\")/g;
 const MOVED = '\\n<system-reminder>\\n# Environment update\\n - Primary working directory: ';
 const STARTED =
-  /"(?:content|text)":"Command (?:running|was|did not) [^":\\]{1,100}(?:with ID|\(ID): (\w{1,40})[^"\\]{0,300} is being written to: ([^\s"\\]{1,500}\.output)|"Async agent launched successfully\.[^"\\]{0,300}\\nagentId: (\w{1,40}) |Background agent \\"[^"\\]{1,200}\\" \((\w{1,40})\) is still running|Background (?:shell|monitor) (\w{1,40}) \(\\"[^"\\]{0,300}\\"\) is still running/g;
+  /"(?:content|text)":"Command (?:running|was|did not) [^":\\]{1,100}(?:with ID|\(ID): (\w{1,40})[^"\\]{0,300} is being written to: ([^\s"\\]{1,500}\.output)|"(?:Async agent launched successfully\.[^"\\]{0,300}\\nagentId: |Monitor started \(task |Workflow launched in background\. Task ID: )([\w-]{1,40})|Background agent \\"[^"\\]{1,200}\\" \((\w{1,40})\) is still running|Background (?:shell|monitor) (\w{1,40}) \(\\"[^"\\]{0,300}\\"\) is still running/g;
 
 /** Of messages `[start, end)`, what Claude Code says again when it compacts: skills, loaded tools, what runs. */
 function noteLost({ body, scan }: ConversationView, start: number, end: number): string {

@@ -178,7 +178,7 @@ function keepStanding(block: unknown, kinds?: number): unknown[] {
   const { cache_control: _, ...rest } = block;
   if (rest['type'] === 'tool_addition' || rest['type'] === 'tool_removal') return [rest];
   return readText(block)
-    .flatMap((text) => findStandingParts(text, kinds) ?? [])
+    .flatMap((text) => findStandingParts(text, kinds))
     .map((text) => ({ type: 'text', text }));
 }
 

@@ -523,10 +523,12 @@ describe('a prompt that was sent with tool results', () => {
       id === 'b1'
         ? 'did not complete and was moved to the background (ID: b1)'
         : `running in background with ID: ${id}`;
-    const told = (id: string) =>
-      id.startsWith('b')
+    const told = (id: string) => {
+      if (id.startsWith('m')) return `Monitor started (task ${id}, persistent). Keep working.`;
+      return id.startsWith('b')
         ? `Command ${began(id)}. Output is being written to: /t/${id}.output. Wait.`
         : texts(`Async agent launched successfully. (Internal.)\nagentId: ${id} (internal ID)\nIt works. Do not read.`);
+    };
     const begin = (id: string) => [
       [texts(`Start ${id}.`), call(id)] as const,
       [[{ ...result(id), content: told(id) }], done] as const,
@@ -547,13 +549,13 @@ describe('a prompt that was sent with tool results', () => {
     ];
     const talks = Array.from({ length: 12 }, (_, at) => [texts(`Question ${at}. ${'x'.repeat(400)}`), done] as const);
     const { sent } = await talk(
-      [[texts('Hello.'), done], ...['b1', 'b2', 'b3', 'a1', 'a2'].flatMap(begin), ...ended, ...talks],
+      [[texts('Hello.'), done], ...['b1', 'b2', 'b3', 'a1', 'a2', 'm1'].flatMap(begin), ...ended, ...talks],
       [],
     );
     expect(sent.flatMap(({ refusal }) => refusal ?? [])).toEqual([]);
     const last = sent.at(-1)?.body.toString() ?? '';
     expect(/Still in the background[^.]*\.output\)[^.]*\./.exec(last)?.[0]).toBe(
-      'Still in the background, not to be started again: b1 (prints to /t/b1.output), a1, a3, b4.',
+      'Still in the background, not to be started again: b1 (prints to /t/b1.output), a1, m1, a3, b4.',
     );
   });
 
@@ -602,6 +604,7 @@ describe('a prompt that was sent with tool results', () => {
       'The following deferred tools are no longer available. Do not search for them:\nmcp__tracker__get',
       '1 deferred tool is available again in this session (announced earlier): mcp__tracker__get.',
       'A plan file exists from plan mode at: /w/plan.md\n\nPlan contents:\n\nPaint the boat.',
+      'The following skills were invoked EARLIER in this session.\n\n### Skill: pack\n\nUse boxes.',
     ];
     const noted = notes.map((note) => [[...remind(note), ...texts('x'.repeat(400))], done] as const);
     const talks = Array.from({ length: 12 }, (_, at) => [texts(`Question ${at}. ${'x'.repeat(400)}`), done] as const);
@@ -611,18 +614,18 @@ describe('a prompt that was sent with tool results', () => {
     const last = sent.at(-1)?.body.toString() ?? '';
     expect(last).not.toContain('Question 0.');
     const former = ['Plan A', '2026-03-02', '/w/first (', '/w/added', 'Plan B', 'Bias', 'Exited Plan', '/w/second'];
-    const marks = [...former, 'no longer available. Do', 'is available again', 'Paint the boat'];
+    const marks = [...former, 'no longer available. Do', 'is available again', 'Paint the boat', 'Use boxes'];
     const count = (body: string) => marks.map((note) => body.split(note).length - 1);
-    expect(count(last)).toEqual([0, 1, 0, 1, 0, 1, 1, 1, 1, 1, 1]);
+    expect(count(last)).toEqual([0, 1, 0, 1, 0, 1, 1, 1, 1, 1, 1, 1]);
     // A plan of a former version replays what it sent.
     const made = newestPlan(records);
     const received = { index: 0, turn: 0, round: 0, answer: [] };
     const { bytes } = makeRequest(plan, sent.at(-1)?.received as never, received);
     const view = parseConversation(bytes, new ConversationCache()) as ConversationView;
     const replay = (pins: true | 2 | 3) => applyPlan(view, { ...made, cut: { ...made?.cut, pins } } as EpochPlan);
-    expect(count(String(replay(true)?.body))).toEqual([...former.map(() => 0), 1, 0, 0]);
-    expect(count(String(replay(2)?.body))).toEqual([0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0]);
-    expect(count(String(replay(3)?.body))).toEqual([0, 1, 0, 1, 0, 1, 1, 1, 1, 0, 0]);
+    expect(count(String(replay(true)?.body))).toEqual([...former.map(() => 0), 1, 0, 0, 0]);
+    expect(count(String(replay(2)?.body))).toEqual([0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]);
+    expect(count(String(replay(3)?.body))).toEqual([0, 1, 0, 1, 0, 1, 1, 1, 1, 0, 0, 0]);
   });
 
   it.each([

@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalizeMessage, extendLineage, hashMessage, readPinned } from '../../../../proxy/wire/message.ts';
+import {
+  asFormerly,
+  canonicalizeMessage,
+  dropSuperseded,
+  extendLineage,
+  hashMessage,
+  type Pinned,
+  readPinned,
+} from '../../../../proxy/wire/message.ts';
 
 const mark = { cache_control: { type: 'ephemeral' } };
 
@@ -79,6 +87,30 @@ describe('what stays of an absorbed message', () => {
       blocks: [{ type: 'text', text: tools }, removal],
       directive: output_config,
     });
+  });
+
+  it('stays in parts, of which a later statement replaces only its own, and without what passes', () => {
+    const parts = {
+      planned: 'Plan mode is active. The user indicated that nothing is to be changed.',
+      left: '## Exited Auto Mode\n\nYou have exited auto mode.',
+      skills: 'The following skills are available for use with the Skill tool:\n\n- ship',
+      exited: '## Exited Plan Mode\n\nYou have exited plan mode.',
+      started: 'SessionStart hook success: The sprint ends on Friday.',
+    };
+    const budget = '<total_tokens>9 tokens left</total_tokens>';
+    const hook = 'UserPromptSubmit hook additional context: on main\nclean';
+    const contents = [
+      [parts.planned, parts.left, budget],
+      [parts.skills, parts.exited, hook, parts.started],
+    ].map((all) => all.join('\n\n'));
+    const pins = contents.map((content) => readPinned({ role: 'system', content }) as Pinned);
+    const kept = (kinds: number) =>
+      dropSuperseded(pins.map((pin) => asFormerly(pin, kinds))).map(({ blocks }) =>
+        blocks.map((block) => (block as { text: string }).text),
+      );
+    expect(kept(4)).toEqual([[parts.left], [parts.skills, parts.exited, parts.started]]);
+    // A plan of a former version replays what it sent.
+    expect(kept(3)).toEqual(contents.map((content) => [content]));
   });
 
   it.each([
