@@ -537,6 +537,8 @@ const SKILL = /"text":"Base directory for this skill: [^"\\]{0,300}?([\w.-]{1,80
 /** For models without system messages they are appended to the result of a tool; after a compaction, shown as a file. */
 const INSTRUCTIONS =
   /(?<=\\n<system-reminder>\\nContents of |\\nCalled the Read tool with the following input: \{\\"file_path\\":\\")(\/[^"\\\s<>]{1,300}\.md)(?= \([^"\\]{1,200}\):\\n|:\\n|(?<=\/CLAUDE\.(?:local\.)?md)\\")/g;
+const OFFERED =
+  /\\n<system-reminder>\\nThe following deferred tools are now available via ToolSearch\.(?:[^"\\]|\\"){1,600}:((?:\\n[\w-]{1,128}){1,200})\\n/g;
 const MOVED = '\\n<system-reminder>\\n# Environment update\\n - Primary working directory: ';
 const STARTED =
   /"(?:content|text)":"Command (?:running|was|did not) [^":\\]{1,100}(?:with ID|\(ID): (\w{1,40})[^"\\]{0,300} is being written to: ([^\s"\\]{1,500}\.output)|"(?:Async agent launched successfully\.[^"\\]{0,300}\\nagentId: |Monitor started \(task |Workflow launched in background\. Task ID: )([\w-]{1,40})|Background agent \\"[^"\\]{1,200}\\" \((\w{1,40})\) is still running|Background (?:shell|monitor) (\w{1,40}) \(\\"[^"\\]{0,300}\\"\) is still running/g;
@@ -555,15 +557,17 @@ function noteLost({ body, scan }: ConversationView, start: number, end: number):
     const id = command ?? others.find((other) => other !== undefined) ?? '';
     return hasEnded(id) ? [] : `${id}${file ? ` (prints to ${file})` : ''}`;
   });
-  const [names, used, read, running] = [tools ?? [], skills ?? [], files ?? [], new Set(tasks)].map((each) =>
-    [...each].join(', '),
+  const offers = Array.from(cut.matchAll(OFFERED), ([, list = '']) => list.split('\\n').slice(1)).flat();
+  const [names, used, read, running, offered] = [tools, skills, files, new Set(tasks), new Set(offers)].map((each) =>
+    [...(each ?? [])].join(', '),
   );
   const unloaded = ` ToolSearch had loaded ${names}, no longer loaded: load one again before you call it.`;
+  const unlisted = ` ToolSearch can also load ${offered}.`;
   const untold = ` The text of the skill ${used} is no longer shown: invoke it again before you follow it.`;
   const unread = ` Instructions of ${read} are no longer shown: read them again before you work in that folder.`;
   const left = ` Still in the background, not to be started again: ${running}.`;
   const moved = cut.includes(MOVED) && !kept.includes(MOVED) ? ' The directory has changed: see `pwd`.' : '';
-  return `${names && unloaded}${used && untold}${read && unread}${running && left}${moved}`;
+  return `${names && unloaded}${offered && unlisted}${used && untold}${read && unread}${running && left}${moved}`;
 }
 
 /** A turn is quoted by the first of its nodes, and a node is represented by quotes only if all its turns have one. */
