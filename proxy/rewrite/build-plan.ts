@@ -536,7 +536,7 @@ const LOADED = /"type":"tool_reference","tool_name":"([\w-]{1,128})"/g;
 const SKILL = /"text":"Base directory for this skill: [^"\\]{0,300}?([\w.-]{1,80})(?:\\n|")/g;
 /** For models without system messages they are appended to the result of a tool; after a compaction, shown as a file. */
 const INSTRUCTIONS =
-  /(?<=\\n<system-reminder>\\nContents of |\\nCalled the Read tool with the following input: \{\\"file_path\\":\\")(\/[^"\\\s<>]{1,300}\.md)(?= \([^"\\]{1,200}\):\\n|:\\n|(?<=\/CLAUDE\.(?:local\.)?md)\\")/g;
+  /(?<=\\n<system-reminder>\\nContents of |(?:\\n|")Called the Read tool with the following input: \{\\"file_path\\":\\")(\/[^"\\\s<>]{1,300}\.md)(?= \([^"\\]{1,200}\):\\n|:\\n|(?<=\/CLAUDE\.(?:local\.)?md)\\")/g;
 const OFFERED =
   /\\n<system-reminder>\\nThe following deferred tools are now available via ToolSearch\.(?:[^"\\]|\\"){1,600}:((?:\\n[\w-]{1,128}){1,200})\\n/g;
 const MOVED = '\\n<system-reminder>\\n# Environment update\\n - Primary working directory: ';

@@ -605,6 +605,7 @@ describe('a prompt that was sent with tool results', () => {
       '# Environment update\n - Primary working directory: /w/second (was /w/first)',
       'The following deferred tools are no longer available. Do not search for them:\nmcp__tracker__get',
       '1 deferred tool is available again in this session (announced earlier): mcp__tracker__get.',
+      '# Language\nAlways respond in German.',
       'A plan file exists from plan mode at: /w/plan.md\n\nPlan contents:\n\nPaint the boat.',
       'The following skills were invoked EARLIER in this session.\n\n### Skill: pack\n\nUse boxes.',
     ];
@@ -616,18 +617,25 @@ describe('a prompt that was sent with tool results', () => {
     const last = sent.at(-1)?.body.toString() ?? '';
     expect(last).not.toContain('Question 0.');
     const former = ['Plan A', '2026-03-02', '/w/first (', '/w/added', 'Plan B', 'Bias', 'Exited Plan', '/w/second'];
-    const marks = [...former, 'no longer available. Do', 'is available again', 'Paint the boat', 'Use boxes'];
+    const marks = [
+      ...former,
+      'no longer available. Do',
+      'is available again',
+      'Paint the boat',
+      'Use boxes',
+      'in German',
+    ];
     const count = (body: string) => marks.map((note) => body.split(note).length - 1);
-    expect(count(last)).toEqual([0, 1, 0, 1, 0, 1, 1, 1, 1, 1, 1, 1]);
+    expect(count(last)).toEqual([0, 1, 0, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1]);
     // A plan of a former version replays what it sent.
     const made = newestPlan(records);
     const received = { index: 0, turn: 0, round: 0, answer: [] };
     const { bytes } = makeRequest(plan, sent.at(-1)?.received as never, received);
     const view = parseConversation(bytes, new ConversationCache()) as ConversationView;
     const replay = (pins: true | 2 | 3) => applyPlan(view, { ...made, cut: { ...made?.cut, pins } } as EpochPlan);
-    expect(count(String(replay(true)?.body))).toEqual([...former.map(() => 0), 1, 0, 0, 0]);
-    expect(count(String(replay(2)?.body))).toEqual([0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]);
-    expect(count(String(replay(3)?.body))).toEqual([0, 1, 0, 1, 0, 1, 1, 1, 1, 0, 0, 0]);
+    expect(count(String(replay(true)?.body))).toEqual([...former.map(() => 0), 1, 0, 0, 0, 0]);
+    expect(count(String(replay(2)?.body))).toEqual([0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0]);
+    expect(count(String(replay(3)?.body))).toEqual([0, 1, 0, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0]);
   });
 
   it.each([
