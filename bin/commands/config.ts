@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Setting } from '../../common/config.ts';
 import { oneLine } from '../../common/text.ts';
-import { addCommand, type Context } from '../context.ts';
+import { addCommand, type Context, requireUser } from '../context.ts';
 import { table } from '../terminal/table.ts';
 
 export function registerConfig(program: Command, context: Context): void {
@@ -33,6 +33,7 @@ export function registerConfig(program: Command, context: Context): void {
 }
 
 async function setKey(context: Context, name: string, text: string): Promise<void> {
+  requireUser(context);
   const { findKey, writeSetting } = await import('../../common/config.ts');
   const { guardStatus } = await import('../../engine/lifecycle/index.ts');
   const { key, variable } = findKey(name);

@@ -59,6 +59,12 @@ it('lists the address of a proxy without its password', async () => {
   expect(stdout).toContain(proxy);
 });
 
+it('lets no command of Claude change where requests go', async () => {
+  expect(await run(['config', 'set', 'upstream', 'https://evil.example'], { CLAUDECODE: '1' })).toBe(2);
+  expect(stderr).toContain('run it in your own terminal');
+  await expect(readFile(path.join(home, 'config.json'), 'utf8')).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
 it('refuses an unknown key as wrong usage', async () => {
   expect(await run(['config', 'set', 'nothing', '1'])).toBe(2);
   expect(stderr).toContain('comet-cc config --all');
