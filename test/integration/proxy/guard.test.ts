@@ -1,9 +1,19 @@
 import { once } from 'node:events';
-import { lstatSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { Guard } from '../../../proxy/guard/index.ts';
+import { createRoute, Guard } from '../../../proxy/guard/index.ts';
+import { startConnectProxy } from '../../helpers/connect-proxy.ts';
 import { AUTH, control, engineScript, makeWorld, type World } from '../../helpers/guard-rig.ts';
 import { connectThrough } from '../../helpers/tls-client.ts';
 
@@ -21,6 +31,18 @@ async function echoServer(host: string): Promise<{ port: number; close(): void }
   server.listen(0, host);
   await once(server, 'listening');
   return { port: (server.address() as AddressInfo).port, close: () => server.close() };
+}
+
+const PROBE = '02';
+
+/** What the kernel waits for on the connections to a port of 127.0.0.1; see proc_net_tcp in its documentation. */
+function timersTo(port: number): string[] {
+  const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const lines = readFileSync('/proc/net/tcp', 'utf8').split('\n');
+  return lines.flatMap((line) => {
+    const [, , to, , , timer = ''] = line.trim().split(/\s+/);
+    return to === remote ? timer.slice(0, 2) : [];
+  });
 }
 
 async function answerTo(port: number, bytes: string): Promise<string> {
@@ -82,6 +104,22 @@ describe('the front door', () => {
       echo.close();
     }
     await expect.poll(() => guard.status().tunnels.open).toBe(0);
+  });
+
+  // A network that is lost closes nothing, and the client's own probes end at the guard.
+  it.runIf(process.platform === 'linux')('lets the kernel probe the other side of a silent tunnel', async () => {
+    const echo = await echoServer('127.0.0.1');
+    const proxy = await startConnectProxy();
+    for (const [url, port] of [['', echo.port] as const, [proxy.url, proxy.port] as const]) {
+      const { via } = await world.start({ ...quick, route: createRoute(url, '') });
+      const { status, socket } = await connectThrough({ ...via, authority: `127.0.0.1:${echo.port}` });
+      expect(status).toBe(200);
+      await expect.poll(() => timersTo(port)).toEqual([PROBE]);
+      socket.destroy();
+      await world.stopAll();
+    }
+    proxy.close();
+    echo.close();
   });
 
   it('forwards bytes that came along with a CONNECT of 60 KB', async () => {
