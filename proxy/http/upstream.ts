@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isIP, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import type { Readable } from 'node:stream';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import type { Dispatcher, Pool, buildConnector as Tls } from 'undici';
@@ -41,6 +42,8 @@ export interface UpstreamOptions {
   readonly route?: Route;
   /** Wall clock in ms; the system clock by default. */
   readonly now?: () => number;
+  /** Differs from one network to another; the addresses of this machine by default. */
+  readonly network?: () => string;
   /** Timeout for connecting, including TLS. */
   readonly connectMs?: number;
 }
@@ -103,7 +106,7 @@ export function createUpstream(options: UpstreamOptions) {
       pipelining: 1,
       allowH2: false,
     } satisfies Pool.Options);
-  const current = createRenewedPool(openPool, options.now ?? Date.now);
+  const current = createRenewedPool(openPool, options.now ?? Date.now, options.network ?? nameNetwork);
   return {
     forward: (request: UpstreamRequest, handler: UpstreamHandler) => forward(current.pool(), request, handler),
     /** A connection outside the pool. @throws what connecting throws */
@@ -117,11 +120,12 @@ export function createUpstream(options: UpstreamOptions) {
   };
 }
 
-/** Replaces the pool after a pause, because kept-alive connections may be dead without notice. */
-function createRenewedPool(openPool: () => Pool, now: () => number): { pool(): Pool; close(): Promise<void> } {
+/** Replaces the pool after a pause and in another network, because kept-alive connections may be dead without notice. */
+function createRenewedPool(openPool: () => Pool, now: () => number, network: () => string) {
   const retired = new Set<Pool>();
   let pool = openPool();
   let lastSeen = now();
+  let lastNetwork = network();
   const current = (): Pool => {
     const at = now();
     if (Math.abs(at - lastSeen) > PAUSE_MS) {
@@ -135,7 +139,13 @@ function createRenewedPool(openPool: () => Pool, now: () => number): { pool(): P
     lastSeen = at;
     return pool;
   };
-  const timer = setInterval(current, TICK_MS).unref();
+  const look = (): void => {
+    const name = network();
+    if (name !== lastNetwork) lastSeen = Number.NEGATIVE_INFINITY;
+    lastNetwork = name;
+    current();
+  };
+  const timer = setInterval(look, TICK_MS).unref();
   return {
     pool: current,
     async close() {
@@ -143,6 +153,16 @@ function createRenewedPool(openPool: () => Pool, now: () => number): { pool(): P
       await Promise.all([pool, ...retired].map((each) => each.destroy()));
     },
   };
+}
+
+function nameNetwork(): string {
+  try {
+    const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+    // Those of one link come and go with containers, and nothing connects from them to another network.
+    return String(own.map(({ address }) => address).filter((address) => !address.startsWith('fe80:')));
+  } catch {
+    return ''; // Not every system tells it.
+  }
 }
 
 function forward(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler) {

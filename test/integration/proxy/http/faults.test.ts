@@ -400,6 +400,30 @@ describe('an upstream in trouble', () => {
     rmSync(certs.dir, { recursive: true });
   });
 
+  it('that a pause or another network may have cut off is not asked over a connection from before', async () => {
+    const certs = makeTestCerts(['127.0.0.1']);
+    const standIn = await startStandIn(certs, (_request, response) => void response.end('{}'));
+    standIn.server.keepAliveTimeout = 0;
+    let [nowMs, network, connections] = [0, 'at home', 0];
+    standIn.server.on('connection', () => {
+      connections += 1;
+    });
+    const upstream = { origin: standIn.origin, caFile: certs.caFile, now: () => nowMs, network: () => network };
+    const { ask } = await start({ deps: { upstream } });
+    const used = async (): Promise<number> => {
+      expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(200);
+      return connections;
+    };
+    expect([await used(), await used()]).toEqual([1, 1]);
+    nowMs += 60_000;
+    expect([await used(), await used()]).toEqual([2, 2]);
+    network = 'on the train';
+    await expect.poll(() => standIn.sockets.size, { timeout: 20_000 }).toBe(0);
+    expect([await used(), await used()]).toEqual([3, 3]);
+    await standIn.close();
+    rmSync(certs.dir, { recursive: true });
+  });
+
   it('is trusted where the store of the machine does, also by requests that come at once', async () => {
     const certs = makeTestCerts(['127.0.0.1']);
     const standIn = await startStandIn(certs, (_request, response) => void response.end('{}'));
