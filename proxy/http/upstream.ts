@@ -9,7 +9,7 @@ import buildConnector from 'undici/lib/core/connect.js';
 // @ts-expect-error See above.
 import ConnectionPool from 'undici/lib/dispatcher/pool.js';
 import { CometError, type Problem } from '../../common/errors.ts';
-import { MAX_HEAD_BYTES } from '../guard/tunnel.ts';
+import { connectTcp, MAX_HEAD_BYTES } from '../guard/tunnel.ts';
 import { connectViaProxy, describeError, type Route } from '../guard/upstream-proxy.ts';
 import type { RawHeaders } from './request.ts';
 
@@ -44,7 +44,7 @@ export interface UpstreamOptions {
   readonly now?: () => number;
   /** Differs from one network to another; the addresses of this machine by default. */
   readonly network?: () => string;
-  /** Timeout for connecting, including TLS. */
+  /** Timeout for connecting. TLS may take four times as long: a slow network does not get faster by starting over. */
   readonly connectMs?: number;
 }
 
@@ -64,14 +64,14 @@ export function createUpstream(options: UpstreamOptions) {
   const { connectMs = CONNECT_MS } = options;
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   // Plain http is for loopback only, which no proxy can reach.
-  const proxy = protocol === 'http:' ? null : (options.route?.({ host, port: Number(port) || 443 }) ?? null);
+  const to = { host, port: Number(port) || 443 };
+  const proxy = protocol === 'http:' ? null : (options.route?.(to) ?? null);
   const ca = options.caFile ? readCa(options.caFile) : '';
   const connectorWith = (roots: string): Tls.connector =>
     buildConnector({
       allowH2: false,
-      timeout: connectMs,
+      timeout: 4 * connectMs,
       noDelay: true,
-      autoSelectFamilyAttemptTimeout: 1_000,
       secureContext: createSecureContext(roots === '' ? {} : { ca: [...rootCertificates, roots] }),
     } satisfies Tls.BuildOptions);
   let connect = connectorWith(ca);
@@ -90,8 +90,9 @@ export function createUpstream(options: UpstreamOptions) {
       problems = error === null ? [] : [{ file: 'upstream', message: `${options.origin} ${describeError(error)}` }];
       callback(...result);
     };
-    if (proxy === null) return used({ ...target, servername }, settle);
-    connectViaProxy(proxy, { host, port: Number(port) || 443 }, connectMs).then(
+    if (protocol === 'http:') return used({ ...target, servername }, settle);
+    const dialed = proxy === null ? connectTcp(host, to.port, connectMs) : connectViaProxy(proxy, to, connectMs);
+    dialed.then(
       (httpSocket) => used({ ...target, servername, httpSocket }, settle),
       (error: Error) => settle(error, null),
     );

@@ -132,6 +132,7 @@ const TESTS: Readonly<Record<number, string>> = {
   81: 'gets in as external text with its name, or not at all',
   82: 'lost with the home keeps the port for sessions, until a new home is there',
   83: 'after an update the engine takes the new files once commands have ended, and no request passes without memory',
+  84: 'that a pause or another network may have cut off is not asked over a connection from before',
 };
 
 const replayed = 'a rewriter that throws or exceeds its deadline leaves the plan in force';
@@ -195,6 +196,10 @@ const MORE: Readonly<Record<number, readonly Proof[]>> = {
     { file: restart, test: 'a session ends with its own exit code though an upgrade removed the program meanwhile' },
     { file: restart, test: 'a start replaces a daemon whose files an update removed' },
   ],
+  84: [
+    { file: relay, test: 'that is slow to shake hands is waited for longer than for a connection' },
+    { file: frontDoor, test: 'lets the kernel probe the other side of a silent tunnel' },
+  ],
 };
 
 const NEEDED: Readonly<Record<number, Row['needs']>> = {
@@ -205,6 +210,7 @@ const NEEDED: Readonly<Record<number, Row['needs']>> = {
   67: 'Linux',
   68: 'Linux',
   69: 'Chromium',
+  84: 'Linux',
 };
 
 export const ROWS: readonly Row[] = [
@@ -421,6 +427,12 @@ export const ROWS: readonly Row[] = [
     'build replaced or removed while it runs',
     'the engine takes the new files once requests and commands have ended; a start replaces a daemon without files',
     restart,
+  ),
+  row(
+    84,
+    'connections dead without a word, slow networks',
+    'no request over a connection from before a pause or from another network; tunnels end after 70 s; TLS has 60 s',
+    relay,
   ),
 ];
 

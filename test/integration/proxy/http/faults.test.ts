@@ -382,6 +382,23 @@ describe('an upstream in trouble', () => {
     server.close();
   });
 
+  it('that is slow to shake hands is waited for longer than for a connection', async () => {
+    const certs = makeTestCerts(['127.0.0.1']);
+    const standIn = await startStandIn(certs, (_request, response) => void response.end('{}'));
+    const slow = net.createServer((socket) => {
+      const remote = net.connect(standIn.port, '127.0.0.1').on('error', () => socket.destroy());
+      socket.on('error', () => remote.destroy()).pipe(remote);
+      setTimeout(() => remote.pipe(socket), 4_000);
+    });
+    await once(slow.listen(0, '127.0.0.1'), 'listening');
+    const origin = `https://127.0.0.1:${(slow.address() as AddressInfo).port}`;
+    const { ask } = await start({ deps: { upstream: { origin, caFile: certs.caFile, connectMs: 2_000 } } });
+    expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(200);
+    slow.close();
+    await standIn.close();
+    rmSync(certs.dir, { recursive: true });
+  });
+
   it('with an untrusted certificate gets no request', async () => {
     const { ask, standIn } = await start({ trustUpstream: false });
     const reply = await ask({ headers: [...CLIENT, 'authorization', 'Bearer secret'], body: '{}' });
