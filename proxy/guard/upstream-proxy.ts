@@ -77,14 +77,16 @@ function isInRange(entry: string, host: string): boolean {
 }
 
 /**
- * A connection to `target` through the user's own proxy.
+ * A connection to `target` through the user's own proxy, whose answer may take four times as long as to connect to it.
  * @throws CometError with the proxy's answer: `upstream_failed` where it refuses this host, else `upstream_proxy_failed`
  */
 export async function connectViaProxy(proxy: UpstreamProxy, target: Authority, timeoutMs: number): Promise<net.Socket> {
   const authority = `${isIP(target.host) === 6 ? `[${target.host}]` : target.host}:${target.port}`;
   const headers: Record<string, string> =
     proxy.authorization === null ? {} : { 'proxy-authorization': proxy.authorization };
-  const answer = await sendConnect(authority, headers, () => openSocket(proxy, timeoutMs)).catch((cause: unknown) => {
+  const socket = openSocket(proxy, timeoutMs);
+  socket.once('connect', () => socket.setTimeout(4 * timeoutMs));
+  const answer = await sendConnect(authority, headers, () => socket).catch((cause: unknown) => {
     throw new CometError('upstream_proxy_failed', `the proxy ${formatProxy(proxy)} ${describeError(cause)}`, { cause });
   });
   if (answer.status >= 200 && answer.status < 300) return answer.socket;

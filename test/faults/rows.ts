@@ -199,6 +199,10 @@ const MORE: Readonly<Record<number, readonly Proof[]>> = {
   84: [
     { file: relay, test: 'that is slow to shake hands is waited for longer than for a connection' },
     { file: frontDoor, test: 'lets the kernel probe the other side of a silent tunnel' },
+    {
+      file: 'test/integration/proxy/guard/upstream-proxy.test.ts',
+      test: 'wait longer for its answer than for a connection to it',
+    },
   ],
 };
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import net, { type AddressInfo } from 'node:net';
+import { setTimeout as after } from 'node:timers/promises';
 
 export interface ConnectProxy {
   readonly url: string;
@@ -18,6 +19,7 @@ export interface ConnectProxy {
  * @param options.refuse  status line with which it answers every CONNECT
  * @param options.leadTo  where each CONNECT leads, whatever it asks for
  * @param options.certs   speaks TLS itself
+ * @param options.lateMs  how long it takes to answer a CONNECT
  */
 export async function startConnectProxy(
   options: {
@@ -25,6 +27,7 @@ export async function startConnectProxy(
     readonly refuse?: string;
     readonly leadTo?: number;
     readonly certs?: { readonly key: string; readonly cert: string };
+    readonly lateMs?: number;
   } = {},
 ): Promise<ConnectProxy> {
   const asked: string[] = [];
@@ -38,8 +41,9 @@ export async function startConnectProxy(
     sockets.add(socket.on('error', () => socket.destroy()));
     socket.once('close', () => sockets.delete(socket));
   });
-  server.on('connect', (request, socket: net.Socket, head) => {
+  server.on('connect', async (request, socket: net.Socket, head) => {
     asked.push(request.url ?? '');
+    if (options.lateMs !== undefined) await after(options.lateMs);
     const refusal =
       expected === undefined || request.headers['proxy-authorization'] === expected ? options.refuse : null;
     if (refusal !== undefined) {

@@ -31,11 +31,12 @@ afterAll(async () => {
 });
 
 describe('requests through the proxy of the network', () => {
-  async function rigThrough(url: string, noProxy = ''): Promise<Rig> {
+  async function rigThrough(url: string, noProxy = '', connectMs = 15_000): Promise<Rig> {
     const certs = world.theirs;
     const standIn = kept(await startStandIn(certs, (_request, response, bytes) => void response.end(bytes)));
     const route = createRoute(url, noProxy);
-    const rig = kept(await startRig({ deps: { upstream: { origin: standIn.origin, caFile: certs.caFile, route } } }));
+    const upstream = { origin: standIn.origin, caFile: certs.caFile, route, connectMs };
+    const rig = kept(await startRig({ deps: { upstream } }));
     return Object.assign(rig, { standIn });
   }
 
@@ -59,6 +60,11 @@ describe('requests through the proxy of the network', () => {
     const rig = await rigThrough(proxy.url, '127.0.0.0/8');
     expect((await rig.ask({ headers: CLIENT, body })).status).toBe(200);
     expect(proxy.asked).toEqual([]);
+  });
+
+  it('wait longer for its answer than for a connection to it', async () => {
+    const rig = await rigThrough((await corporate({ lateMs: 3_000 })).url, '', 2_000);
+    expect((await rig.ask({ headers: CLIENT, body })).status).toBe(200);
   });
 
   it.each([
