@@ -1,4 +1,5 @@
 import fs, { constants } from 'node:fs';
+import { lutimes } from 'node:fs/promises';
 import { unquoted } from './text.ts';
 
 type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -50,7 +51,7 @@ export const LOG_LIMITS: LogLimits = { fileBytes: 4 * 1024 * 1024, files: 5 };
 const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
 
 /** A sink for `createLog` that writes to a rotated file; a line that is far too long is cut. */
-export function fileSink(file: string, limits: LogLimits = LOG_LIMITS): (line: string) => void {
+export function fileSink(file: string, limits: LogLimits = LOG_LIMITS): (line: string) => Promise<void> {
   const write = byteSink(file, limits);
   const most = Math.floor(limits.fileBytes / 4);
   return (line) => write(Buffer.from(`${line.length > most ? `${line.slice(0, most)}…` : line}\n`));
@@ -58,14 +59,24 @@ export function fileSink(file: string, limits: LogLimits = LOG_LIMITS): (line: s
 
 /**
  * Appends to `file` (0600) and rotates it to `file.1`, `file.2`, … as it grows. One process writes to a file; a file that
- * was renamed or removed is created again. When the disk is full, the bytes are lost and nothing else.
+ * was renamed or removed is created again. Bytes are lost on a full disk; they wait for one that hangs, or for the exit.
  */
-export function byteSink(file: string, limits: LogLimits = LOG_LIMITS): (bytes: Buffer) => void {
-  return (bytes) => {
+export function byteSink(file: string, limits: LogLimits = LOG_LIMITS): (bytes: Buffer) => Promise<void> {
+  const waiting: Buffer[] = [];
+  const write = (bytes: Buffer): void => {
     try {
       append(file, bytes.subarray(0, limits.fileBytes), limits);
     } catch {
       // The log itself failed, and the session must continue.
+    }
+  };
+  process.once('exit', () => waiting.forEach(write));
+  return async (bytes) => {
+    if (waiting.length === 1_000 || waiting.push(bytes) > 1) return;
+    for (; waiting[0] !== undefined; waiting.shift()) {
+      // It waits for the disk as a write does, but in a thread.
+      await lutimes(file, new Date(), new Date()).catch(() => undefined);
+      write(waiting[0]);
     }
   };
 }

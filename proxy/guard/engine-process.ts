@@ -34,7 +34,8 @@ const ARENAS: NodeJS.ProcessEnv = process.platform === 'linux' ? { MALLOC_ARENA_
  * batch of 8,192 rows, a few per processor, takes 60 MB more.
  */
 const READ_AHEAD: NodeJS.ProcessEnv = { LANCE_DEFAULT_IO_BUFFER_SIZE: '16777216', LANCE_DEFAULT_BATCH_SIZE: '1024' };
-export const ENGINE_ENV: NodeJS.ProcessEnv = { ...ARENAS, ...READ_AHEAD };
+/** Where a disk hangs, each write holds a thread; looking up a name needs one, too. */
+export const ENGINE_ENV: NodeJS.ProcessEnv = { ...ARENAS, ...READ_AHEAD, UV_THREADPOOL_SIZE: '16' };
 
 const LATE_MS = 1_000;
 const CHECK_MS = LATE_MS / 4;

@@ -52,7 +52,6 @@ export const SECRET_HEADER = 'x-comet-cc-guard';
 export const CLIENT_HEADER = 'x-comet-cc-client';
 
 const HALF_CLOSED_MS = 600_000;
-/** As Claude Code's own connections: the kernel asks a silent peer, and a connection that is lost ends. */
 const PROBE_MS = 60_000;
 /** TLS session tickets may come after the first request, and are no answer to it. */
 const TICKETS_BYTES = 2_048;
@@ -62,7 +61,7 @@ function openSocket(host: string, port: number, timeoutMs: number): net.Socket {
   return withConnectTimeout(net.connect(options), { host, port }, timeoutMs);
 }
 
-/** Destroys a socket that does not connect in time, or whose peer is gone without a word later on, with ETIMEDOUT. */
+/** Destroys a socket, with ETIMEDOUT, that does not connect in time or does not answer the kernel's probes later on. */
 export function withConnectTimeout<S extends net.Socket>(socket: S, { host, port }: Authority, timeoutMs: number): S {
   const timeout = Object.assign(new Error(`${host}:${port} did not answer in ${timeoutMs} ms`), { code: 'ETIMEDOUT' });
   return socket.setKeepAlive(true, PROBE_MS).setTimeout(timeoutMs, () => socket.destroy(timeout));

@@ -1,6 +1,7 @@
-import { openSync, writeSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
+import { createMutex } from '../../../common/async.ts';
 import { appendDurably, readFileIfPresent } from '../../../common/files.ts';
 import { parseJson } from '../../../common/text.ts';
 import type { CapturedTurn } from '../../../common/turn.ts';
@@ -92,32 +93,29 @@ export async function openCrashMarks({
   }
   const repeated = [...crashes.values()].filter(({ count }) => count >= SKIPPED_AT);
   const skipped = new Map(repeated.map(({ turn }) => [turn.turnId, turn]));
-  const file = openMarks(readingFile);
+  const file = await open(readingFile, 'w', 0o600).catch(() => null);
   const marked = new Set<readonly Marked[]>();
+  const lock = createMutex();
   let bytes = 0;
-  function write(): void {
-    if (file === null) return;
-    const text = JSON.stringify([...marked].flat());
-    try {
+  const write = (): Promise<void> =>
+    lock(async () => {
+      const text = JSON.stringify([...marked].flat());
       // Blanks cover what was longer.
-      writeSync(file, text.padEnd(bytes), 0);
+      await file?.write(text.padEnd(bytes), 0);
       bytes = text.length;
-    } catch {
-      // Without space nothing is marked, and work continues.
-    }
-  }
-  write();
+    }).catch(() => undefined); // Where nothing can be written, nothing is marked, and work continues.
+  await write();
   return {
     async during<T>(what: TurnWork, turns: readonly MarkedTurn[], work: () => Promise<T>): Promise<T> {
       const own = turns.map(({ turnId, sessionId, atMs }) => ({ what, turnId, sessionId, atMs }));
       marked.add(own);
-      write();
+      await write();
       try {
         for (const { turnId } of turns) onMark(what, turnId);
         return await work();
       } finally {
         marked.delete(own);
-        write();
+        await write();
         const survivors = own.filter(({ turnId }) => crashes.delete(getKey(what, turnId)));
         if (survivors.length > 0) await append(survivors, true).catch(() => undefined);
       }
@@ -128,13 +126,4 @@ export async function openCrashMarks({
     isSkipped: (turnId: string): boolean => skipped.has(turnId),
     skipped: (): readonly MarkedTurn[] => [...skipped.values()],
   };
-}
-
-/** Null where nothing can be written: nothing is marked then. */
-function openMarks(file: string): number | null {
-  try {
-    return openSync(file, 'w', 0o600);
-  } catch {
-    return null;
-  }
 }

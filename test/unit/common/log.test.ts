@@ -27,10 +27,14 @@ it('a flood of errors keeps a log below 25 MB, private, without tokens, with the
   const dir = await tempDir();
   const file = path.join(dir, 'engine.log');
   const redactor = createRedactor({ markKey: Buffer.alloc(32) });
+  const write = fileSink(file);
+  let written = Promise.resolve();
   const log = createLog({
     level: 'info',
     process: 'engine',
-    sink: fileSink(file),
+    sink: (line) => {
+      written = write(line);
+    },
     redact: (line) => redactor.json(line),
     now: () => 0,
   });
@@ -39,11 +43,13 @@ it('a flood of errors keeps a log below 25 MB, private, without tokens, with the
   let largest = 0;
   for (let at = 0; at < 600; at += 1) {
     const why = at % 20 === 0 ? new Error(`Authorization: Bearer ${bearer}`) : undefined;
-    if (why === undefined) fileSink(file)(JSON.stringify({ at, filler }));
+    if (why === undefined) await write(JSON.stringify({ at, filler }));
     else log.error('upstream failed', { at, why, authorization: `Bearer ${bearer}` });
+    await written;
     if (at % 50 === 0) largest = Math.max(largest, getSize(dir));
   }
   log.error('the last');
+  await written;
   expect(Math.max(largest, getSize(dir))).toBeLessThan(25 * MB);
   expect(readdirSync(dir).sort()).toEqual(['engine.log', ...[1, 2, 3, 4].map((at) => `engine.log.${at}`)]);
   for (const name of readdirSync(dir)) {
@@ -77,8 +83,8 @@ it('an error of JSON.parse is logged without the text that it quotes, as a cause
 it('lines are whole in every file, and a line beyond all bounds is cut', async () => {
   const dir = await tempDir();
   const write = fileSink(path.join(dir, 'a.log'), { fileBytes: 1_000, files: 3 });
-  for (let at = 0; at < 100; at += 1) write(`line ${at} ${'x'.repeat(at)}`);
-  write('y'.repeat(100_000));
+  for (let at = 0; at < 100; at += 1) await write(`line ${at} ${'x'.repeat(at)}`);
+  await write('y'.repeat(100_000));
   const names = readdirSync(dir);
   expect(names).toHaveLength(3);
   for (const name of names) {
@@ -93,23 +99,37 @@ it('continues when its file is removed or renamed or its folder is missing for a
   mkdirSync(dir);
   const file = path.join(dir, 'a.log');
   const write = fileSink(file, { fileBytes: 1_000, files: 3 });
-  write('one');
+  await write('one');
   rmSync(file);
-  write('two');
+  await write('two');
   renameSync(file, `${file}.9`);
-  write('three');
+  await write('three');
   expect(readFileSync(file, 'utf8')).toBe('three\n');
   rmSync(dir, { recursive: true });
-  expect(() => write('lost')).not.toThrow();
+  await write('lost');
   mkdirSync(dir);
   symlinkSync(path.join(dir, 'elsewhere'), file);
-  write('nowhere');
+  await write('nowhere');
   expect(existsSync(path.join(dir, 'elsewhere'))).toBe(false);
   rmSync(file);
-  write('four');
+  await write('four');
   chmodSync(file, 0o644);
-  write('five');
+  await write('five');
   expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+it('does not wait for the disk, and writes what is left as the process exits', async () => {
+  const file = path.join(await tempDir(), 'a.log');
+  const write = fileSink(file);
+  const written = write('one');
+  void write('two');
+  expect(existsSync(file)).toBe(false);
+  await written;
+  expect(readFileSync(file, 'utf8')).toBe('one\ntwo\n');
+  const last = write('three');
+  (process.listeners('exit').at(-1) as () => void)();
+  expect(readFileSync(file, 'utf8')).toBe('one\ntwo\nthree\n');
+  await last;
 });
 
 it('keeps its bound where a file cannot be put aside', async () => {
@@ -118,13 +138,13 @@ it('keeps its bound where a file cannot be put aside', async () => {
   mkdirSync(path.join(dir, 'a.log.1', 'in the way'), { recursive: true });
   mkdirSync(path.join(dir, 'a.log.2', 'in the way'), { recursive: true });
   const write = fileSink(file, { fileBytes: 1_000, files: 3 });
-  for (let at = 0; at < 100; at += 1) write(`line ${at} ${'x'.repeat(100)}`);
+  for (let at = 0; at < 100; at += 1) await write(`line ${at} ${'x'.repeat(100)}`);
   expect(statSync(file).size).toBeLessThan(1_001);
   expect(readFileSync(file, 'utf8')).toContain('line 99');
 });
 
-it.skipIf(process.platform !== 'linux')('a full disk costs the line and nothing else', () => {
-  expect(() => byteSink('/dev/full')(Buffer.from('lost\n'))).not.toThrow();
+it.skipIf(process.platform !== 'linux')('a full disk costs the line and nothing else', async () => {
+  await byteSink('/dev/full')(Buffer.from('lost\n'));
 });
 
 it('a tail reads every line once over rotations, and continues when more was written than is kept', async () => {
@@ -136,11 +156,11 @@ it('a tail reads every line once over rotations, and continues when more was wri
   const read: string[] = [];
   let written = 0;
   for (const batch of [1, 3, 30, 0, 25, 1]) {
-    for (let at = 0; at < batch; at += 1) write(`line ${written++} ${'x'.repeat(80)}`);
+    for (let at = 0; at < batch; at += 1) await write(`line ${written++} ${'x'.repeat(80)}`);
     read.push(...(await tail.read()));
   }
   expect(read.map((line) => Number(line.split(' ')[1]))).toEqual(Array.from({ length: written }, (_, at) => at));
-  for (let at = 0; at < 500; at += 1) write(`late ${at} ${'x'.repeat(80)}`);
+  for (let at = 0; at < 500; at += 1) await write(`late ${at} ${'x'.repeat(80)}`);
   expect((await tail.read()).at(-1)).toContain('late 499');
   rmSync(dir, { recursive: true });
   expect(await tail.read()).toEqual([]);
