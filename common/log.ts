@@ -50,6 +50,10 @@ export const LOG_LIMITS: LogLimits = { fileBytes: 4 * 1024 * 1024, files: 5 };
 
 const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
 
+/** Write what waits for a disk. */
+const unwritten = new Set<() => void>();
+process.once('exit', () => unwritten.forEach((write) => write()));
+
 /** A sink for `createLog` that writes to a rotated file; a line that is far too long is cut. */
 export function fileSink(file: string, limits: LogLimits = LOG_LIMITS): (line: string) => Promise<void> {
   const write = byteSink(file, limits);
@@ -70,14 +74,16 @@ export function byteSink(file: string, limits: LogLimits = LOG_LIMITS): (bytes: 
       // The log itself failed, and the session must continue.
     }
   };
-  process.once('exit', () => waiting.forEach(write));
+  const writeAll = (): void => waiting.forEach(write);
   return async (bytes) => {
     if (waiting.length === 1_000 || waiting.push(bytes) > 1) return;
+    unwritten.add(writeAll);
     for (; waiting[0] !== undefined; waiting.shift()) {
       // It waits for the disk as a write does, but in a thread.
       await lutimes(file, new Date(), new Date()).catch(() => undefined);
       write(waiting[0]);
     }
+    unwritten.delete(writeAll);
   };
 }
 

@@ -1,5 +1,6 @@
-import { open } from 'node:fs/promises';
+import fs from 'node:fs';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { z } from 'zod';
 import { createMutex } from '../../../common/async.ts';
 import { appendDurably, readFileIfPresent } from '../../../common/files.ts';
@@ -93,7 +94,8 @@ export async function openCrashMarks({
   }
   const repeated = [...crashes.values()].filter(({ count }) => count >= SKIPPED_AT);
   const skipped = new Map(repeated.map(({ turn }) => [turn.turnId, turn]));
-  const file = await open(readingFile, 'w', 0o600).catch(() => null);
+  // It is open as long as the process: a file handle would close it, with a warning, when it is collected.
+  const file = await promisify(fs.open)(readingFile, 'w', 0o600).catch(() => null);
   const marked = new Set<readonly Marked[]>();
   const lock = createMutex();
   let bytes = 0;
@@ -101,7 +103,7 @@ export async function openCrashMarks({
     lock(async () => {
       const text = JSON.stringify([...marked].flat());
       // Blanks cover what was longer.
-      await file?.write(text.padEnd(bytes), 0);
+      if (file !== null) await promisify(fs.write)(file, text.padEnd(bytes), 0);
       bytes = text.length;
     }).catch(() => undefined); // Where nothing can be written, nothing is marked, and work continues.
   await write();
