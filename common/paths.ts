@@ -135,10 +135,8 @@ function findPackage(folder: string): string {
 export function nodeProgram(searchPath: string, node = process.execPath): string {
   const isReal = (dir: string): boolean => path.isAbsolute(dir) && existsSync(dir) && realpathSync(dir) === dir;
   // A folder that is a link may be that of one terminal, as of fnm.
-  const names = searchPath
-    .split(path.delimiter)
-    .filter(isReal)
-    .map((dir) => path.join(dir, 'node'));
+  const dirs = searchPath.split(path.delimiter).filter(isReal);
+  const names = dirs.map((dir) => path.join(dir, 'node'));
   return names.find((name) => existsSync(name) && realpathSync(name) === node) ?? node;
 }
 

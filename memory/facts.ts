@@ -322,10 +322,7 @@ function withQualified(extracted: readonly ExtractedFact[], facts: readonly Fact
 export function getStatements(node: MemoryNode): TurnText {
   const open = node.facts.filter((fact) => !isClosed(fact));
   const saidBy = (speaker: 'user' | 'assistant'): string =>
-    open
-      .filter(({ origin = node.origin }) => origin === speaker)
-      .map(({ value }) => value)
-      .join('\n\n');
+    open.flatMap(({ origin = node.origin, value }) => (origin === speaker ? value : [])).join('\n\n');
   return {
     turnId: open[0]?.evidence[0] ?? node.turns.at(-1) ?? '',
     atMs: Date.parse(node.valid_from),

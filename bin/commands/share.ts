@@ -90,12 +90,8 @@ async function begin(context: Context, url: string, flags: Flags, first: boolean
 }
 
 function namedAs(name: string): string {
-  return (
-    name
-      .replace(/[^\p{L}\p{N}._ -]/gu, '-')
-      .replace(/^[^\p{L}\p{N}]+/u, '')
-      .slice(0, 40) || 'machine'
-  );
+  const plain = name.replace(/[^\p{L}\p{N}._ -]/gu, '-').replace(/^[^\p{L}\p{N}]+/u, '');
+  return plain.slice(0, 40) || 'machine';
 }
 
 function credentials(env: NodeJS.ProcessEnv): Record<string, string> {

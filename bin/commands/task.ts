@@ -67,13 +67,10 @@ export function registerInbox(program: Command, context: Context): void {
 const speaker = ({ env }: Context): 'user' | 'tool' => (env['CLAUDECODE'] ? 'tool' : 'user');
 
 function withFields<T extends Command>(command: T): T {
+  const mode = new Option('--mode <mode>', 'when due; question: the next session asks; review: with tasks.act on');
   return command
     .option('--at <when>', 'a time ("tomorrow 9:00", "every monday at 9:30") or a cron form ("0 9 * * 1-5")')
-    .addOption(
-      new Option('--mode <mode>', 'when due; question: the next session asks; review: with tasks.act on').choices(
-        TASK_MODES,
-      ),
-    )
+    .addOption(mode.choices(TASK_MODES))
     .addOption(new Option('--priority <priority>', 'which comes first').choices(TASK_PRIORITIES))
     .option('--topic <name>', 'the topic page that it belongs to')
     .option('--depends-on <id...>', 'tasks that must be done before');

@@ -123,10 +123,7 @@ function getHeaders(sessionId: string): Readonly<Record<string, string>> {
 }
 
 function getText(content: readonly Json[]): string {
-  return content
-    .filter((block) => block.type === 'text')
-    .map((block) => String(block.text))
-    .join('\n');
+  return content.flatMap((block) => (block.type === 'text' ? String(block.text) : [])).join('\n');
 }
 
 const MESSAGES = 'https://api.anthropic.com/v1/messages?beta=true';

@@ -177,10 +177,9 @@ function getEpochs(requests: readonly ServedRequest[]): { readonly epochs: numbe
 
 function getPreamble(body: Json | null): string[] {
   const messages = Array.isArray(body?.messages) ? body.messages.filter(isRecord) : [];
-  return messages
-    .filter((message) => message.role === 'user')
-    .map((message) => String(blocksOf(message.content)[0]?.text ?? ''))
-    .filter((text) => text.startsWith('<comet-cc-memory'));
+  const users = messages.filter((message) => message.role === 'user');
+  const begins = users.map((message) => String(blocksOf(message.content)[0]?.text ?? ''));
+  return begins.filter((text) => text.startsWith('<comet-cc-memory'));
 }
 
 const EVERY = 10;

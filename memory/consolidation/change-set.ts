@@ -219,10 +219,8 @@ export function tagKey(tag: string): string {
   const words = tag
     .normalize('NFKC')
     .replace(/(?<=\p{Ll})(?=\p{Lu})/gu, '-')
-    .toLowerCase()
-    .split(/[\s_./-]+/)
-    .filter((word) => word !== '');
-  return words.map(keyOfWord).join('');
+    .split(/[\s_./-]+/);
+  return words.flatMap((word) => (word === '' ? [] : keyOfWord(word.toLowerCase()))).join('');
 }
 
 function keyOfWord(word: string): string {

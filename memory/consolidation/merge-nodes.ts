@@ -71,16 +71,14 @@ export function groupNodes(members: readonly MemoryNode[], id: string, making: M
   if (oldest === undefined) return [];
   const all = [oldest, ...younger];
   const counts = tally(all.flatMap((node) => distinct(node.topic_tags)));
-  const common = [...counts].filter(([tag, count]) => !tag.includes(':') && 2 * count >= all.length);
+  const frequent = [...counts].filter(([tag, count]) => !tag.includes(':') && 2 * count >= all.length);
+  const common = frequent.sort(([, a], [, b]) => b - a);
   const parent: MemoryNode = {
     ...oldest,
     node_id: id,
     depth_level: 0,
     recall_mode: 'active',
-    topic_tags: common
-      .sort(([, a], [, b]) => b - a)
-      .map(([tag]) => tag)
-      .slice(0, TAGS),
+    topic_tags: common.slice(0, TAGS).map(([tag]) => tag),
     importance: all.every(({ importance }) => importance === 'LOW') ? 'LOW' : 'MED',
     summary: making.text.summary,
     detailed_summary: null,

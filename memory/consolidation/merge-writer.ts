@@ -153,9 +153,6 @@ function isFaithful(text: MergeText, nodes: readonly MemoryNode[], keepsAll: boo
 }
 
 function getStatements(summary: string): string[] {
-  return summary
-    .replace(LEAD, '')
-    .split(/;\s+|\n+|(?<!\s)\s+—\s+answered:\s+/)
-    .map((each) => each.trim())
-    .filter((each) => each !== '');
+  const parts = summary.replace(LEAD, '').split(/;\s+|\n+|(?<!\s)\s+—\s+answered:\s+/);
+  return parts.map((each) => each.trim()).filter((each) => each !== '');
 }

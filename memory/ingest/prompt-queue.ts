@@ -152,8 +152,6 @@ function getText(blocks: readonly Block[]): string {
 
 /** Images are numbered in the queue and apart in messages. */
 function normalized(text: string): string {
-  return text
-    .replace(/\[image(?: [#\w ×]{1,30})?\]/gi, '')
-    .replace(/\s+/g, ' ')
-    .trim();
+  const words = text.replace(/\[image(?: [#\w ×]{1,30})?\]/gi, '');
+  return words.replace(/\s+/g, ' ').trim();
 }

@@ -19,10 +19,8 @@ export function isTurnLines(text: string): boolean {
 /** Turns by session, in order of their first message. @throws CometError `usage` with line number and reason */
 export function parseTurnLines(text: string, projectDir: string): ReadonlyMap<string, readonly ImportedTurn[]> {
   const sessions = new Map<string, Map<string, ImportedTurn>>();
-  for (const [at, line] of text
-    .replace(/^\uFEFF/, '')
-    .split('\n')
-    .entries()) {
+  const lines = text.replace(/^\uFEFF/, '').split('\n');
+  for (const [at, line] of lines.entries()) {
     if (line.trim() === '') continue;
     const { session_id, turn_id, role, content, at: time } = parseLine(line, at + 1);
     const turns = sessions.get(session_id) ?? new Map<string, ImportedTurn>();

@@ -60,10 +60,8 @@ const far = ({ isFar }: RecallHit): number => (isFar === true ? 1 : 0);
 
 /** Most of the text: a part of it may be redacted, or have changed since. */
 function isSent(text: string, sends: (text: string) => boolean): boolean {
-  const lines = text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter(({ length }) => length >= LEAST_LINE_CHARS);
-  const chars = (all: readonly string[]): number => all.reduce((sum, { length }) => sum + length, 0);
+  const all = text.split('\n').map((line) => line.trim());
+  const lines = all.filter(({ length }) => length >= LEAST_LINE_CHARS);
+  const chars = (some: readonly string[]): number => some.reduce((sum, { length }) => sum + length, 0);
   return lines.length > 0 && chars(lines.filter(sends)) * 2 >= chars(lines);
 }

@@ -16,10 +16,8 @@ const MAX_CHARS = 4_000;
 export function recallQuery(prompt: string, recent: readonly string[]): string {
   const own = bounded(stripInjected(prompt), MAX_CHARS);
   if (contentTokens(own).length >= ENOUGH_WORDS) return own;
-  const before = recent
-    .map((text) => bounded(stripInjected(text), CONTEXT_CHARS))
-    .filter((text) => contentTokens(text).length > 0)
-    .slice(-CONTEXT_TEXTS);
+  const texts = recent.map((text) => bounded(stripInjected(text), CONTEXT_CHARS));
+  const before = texts.filter((text) => contentTokens(text).length > 0).slice(-CONTEXT_TEXTS);
   const query = [own, ...before.reverse()].join('\n').trim();
   return contentTokens(query).length > 0 ? query : '';
 }

@@ -94,8 +94,6 @@ function withContextLine(body: string, line: string): string {
 
 /** Without the lines of context that memory added for these memories; a person's lines stay. */
 export function withoutContextOf(body: string, nodes: ReadonlySet<string>): string {
-  return body
-    .split(/(?<=\n)/)
-    .filter((line) => !nodes.has(NOTED_LINE.exec(line)?.[1] ?? ''))
-    .join('');
+  const lines = body.split(/(?<=\n)/);
+  return lines.filter((line) => !nodes.has(NOTED_LINE.exec(line)?.[1] ?? '')).join('');
 }

@@ -190,10 +190,8 @@ export function repeatedLines(
   let before = '';
   return text.split('\n').map((line) => {
     const isRepeated = repeatsAny(`${before} ${line}`, repeats);
-    before = `${before} ${line}`
-      .split(/\s+/)
-      .slice(1 - SEQUENCE_WORDS)
-      .join(' ');
+    const words = `${before} ${line}`.split(/\s+/);
+    before = words.slice(1 - SEQUENCE_WORDS).join(' ');
     return { text: line, isRepeated };
   });
 }

@@ -66,10 +66,8 @@ export function getValues(text: string): string[] {
 const isGrammar = (word: string): boolean => STOP_WORDS.has(word.toLowerCase()) || /^(?:e\.g|i\.e)$/i.test(word);
 
 export function splitSentences(paragraph: string): string[] {
-  return paragraph
-    .split(SENTENCE_END)
-    .map((sentence) => sentence.trim().replace(LEAD_IN, ''))
-    .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
+  const sentences = paragraph.split(SENTENCE_END).map((sentence) => sentence.trim().replace(LEAD_IN, ''));
+  return sentences.filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
 }
 
 export interface CodeBlock {

@@ -268,10 +268,8 @@ function takeLine(
     return false;
   }
   const item = ITEM.exec(line);
-  const text = line
-    .slice(item?.[0].length ?? 0)
-    .replace(/^\s*>\s?/, '')
-    .trim();
+  const rest = line.slice(item?.[0].length ?? 0);
+  const text = rest.replace(/^\s*>\s?/, '').trim();
   if (item !== null)
     blocks.push({
       ...{ kind: 'item', text, indent: line.search(/\S/), isCopied },

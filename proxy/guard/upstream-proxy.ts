@@ -45,10 +45,8 @@ export function createRoute(url: string, noProxy: string): Route {
 
 /** `noProxy`: `*`, domains with their subdomains, addresses or ranges, by commas or blanks; all but ranges with a port. */
 export function bypassesProxy(noProxy: string, { host, port }: Authority): boolean {
-  return noProxy
-    .toLowerCase()
-    .split(/[\s,]+/)
-    .some((entry) => entry !== '' && matchesEntry(entry, host, port));
+  const entries = noProxy.toLowerCase().split(/[\s,]+/);
+  return entries.some((entry) => entry !== '' && matchesEntry(entry, host, port));
 }
 
 /** Without credentials. */

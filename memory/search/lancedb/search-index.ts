@@ -372,10 +372,8 @@ async function getSize({ tables, projectByNode }: Sound): Promise<{ readonly nod
 
 function rarest(tokens: readonly string[], { ofTerms }: Scope): readonly string[] {
   if (tokens.length <= MAX_TERMS) return tokens;
-  return [...ofTerms(tokens)]
-    .sort(([, one], [, other]) => other - one)
-    .slice(0, MAX_TERMS)
-    .map(([token]) => token);
+  const sorted = [...ofTerms(tokens)].sort(([, one], [, other]) => other - one);
+  return sorted.slice(0, MAX_TERMS).map(([token]) => token);
 }
 
 function sessionIs(sessionId: string | undefined): string | undefined {
