@@ -52,7 +52,9 @@ const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (co
 
 /** Write what waits for a disk. */
 const unwritten = new Set<() => void>();
-process.once('exit', () => unwritten.forEach((write) => write()));
+process.once('exit', () => {
+  for (const write of unwritten) write();
+});
 
 /** A sink for `createLog` that writes to a rotated file; a line that is far too long is cut. */
 export function fileSink(file: string, limits: LogLimits = LOG_LIMITS): (line: string) => Promise<void> {

@@ -11,10 +11,8 @@ type Flags = CommandFlags & { readonly scope: 'user' | 'project' };
 
 export function registerHooks(program: Command, context: Context): void {
   const { env, paths, term } = context;
-  const scope = (): Option =>
-    new Option('--scope <where>', 'user: your settings; project: your local settings of this project')
-      .choices(['user', 'project'])
-      .default('user');
+  const where = 'user: your settings; project: your local settings of this project';
+  const scope = (): Option => new Option('--scope <where>', where).choices(['user', 'project']).default('user');
   const getFile = (flags: Flags): string =>
     flags.scope === 'user' ? userSettingsFile(env) : path.resolve('.claude', 'settings.local.json');
   const description = "Claude Code's hooks: project brief, recall, and summaries before it compacts";
