@@ -213,9 +213,9 @@ test('a model that answers late brings nothing back', async () => {
   await expect.poll(async () => (await memory.library.listSessions())[0]?.turns).toBe(1);
   memory.capture.prepareNodes('s1', [PAGE.turnId]);
   await expect.poll(() => memory.library.list({}).length).toBe(1);
+  await expect.poll(() => model.compacted).toHaveLength(1);
   await memory.library.forget({ dryRun: false, sessionId: 's1' });
   answer();
-  expect(model.compacted).toHaveLength(1);
   expect(await memory.maintenance.flush(60_000)).toBe(true);
   expect(saying(memory)).toBe('');
   expect([...disk.briefs.values()].flatMap(({ active }) => active)).toEqual([]);
